@@ -43,6 +43,7 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["chaos/busy-loop", 41],
   ["e2e/class.test", 54],
   ["work/foreign-text", 40],
+  ["integration/batch-deletion-races", 33],
   ["e2e/cli-init", 43],
   ["e2e/judge-cheats", 39],
   ["integration/secrets", 39],

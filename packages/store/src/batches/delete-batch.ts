@@ -3,7 +3,8 @@
  * student wrote of a person is then nowhere; blobs that nobody names any more are deleted by the supervisor (delete-orphans.ts).
  *
  * D1  It is cancelled first, so nothing new begins. A try whose run may be made at this very moment is barred: its idempotency key is taken, and
- *     a run is born with its key or not at all.
+ *     a run is born with its key or not at all. The key outlives the batch, for the sake of a supervisor that is slow; the orphans' duty
+ *     deletes it by its age (delete-orphans.ts).
  * D2  Then its runs go, some at a time, forks and restarts of them too; the rest goes in one transaction.
  * D4  That transaction locks the batch's budget and then looks for runs again. A fork or restart of a run of the batch locks the same row
  *     when the new run is written (fork-run.ts, restart-run.ts). So either the deletion finds the new run and repeats D2, or the fork or
@@ -40,6 +41,12 @@ const runsOf = `select r.id, r.ended_at from runs r
 
 const doing = "Deleting a batch";
 
+/** D1. */
+const barText = `insert into idempotency_keys (tenant, key, request_hash, run_id)
+  select $1, ${tryKey.sql("t.run_id")}, null, t.run_id from batch_runs t
+  where t.batch_id = $2 and not exists (select 1 from runs r where r.id = t.run_id) order by t.id
+  on conflict (tenant, key) do nothing`;
+
 export async function deleteBatch(database: Database, tenant: string, id: string): Promise<boolean> {
   const open = await queryDatabase<{ open: number }>(
     database,
@@ -59,15 +66,7 @@ export async function deleteBatch(database: Database, tenant: string, id: string
      where tenant = $1 and id = $2`,
     [tenant, id],
   );
-  await queryDatabase(
-    database,
-    doing,
-    `insert into idempotency_keys (tenant, key, request_hash, run_id)
-     select $1, ${tryKey.sql("t.run_id")}, null, t.run_id from batch_runs t
-     where t.batch_id = $2 and not exists (select 1 from runs r where r.id = t.run_id)
-     on conflict (tenant, key) do nothing`,
-    [tenant, id],
-  );
+  await queryDatabase(database, doing, barText, [tenant, id]);
   do await deleteItsRuns(database, tenant, id);
   while (!(await deleteTheRest(database, tenant, id)));
   return true;
@@ -100,6 +99,8 @@ async function deleteTheRest(database: Database, tenant: string, id: string): Pr
       // In the order of those who save a batch and set its cap.
       await client.query("select 1 from batches where tenant = $1 and id = $2 for update", [tenant, id]);
       await client.query("select 1 from budgets where tenant = $1 and id = $2 for update", [tenant, id]);
+      // Also those whose runs went in D2 with their keys: a supervisor that is slow would make them again.
+      await client.query(barText, [tenant, id]);
       const { rows } = await client.query(`${runsOf} limit 1`, [tenant, id]);
       if (rows.length > 0) return false;
       // First: the events of a batch that is there cannot be deleted.

@@ -1,4 +1,4 @@
-import { eq, isNotNull, sql } from "drizzle-orm";
+import { eq, isNotNull, isNull, sql } from "drizzle-orm";
 import { boolean, check, index, integer, json, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
 import { at, bytea, counter, now } from "./column-types.ts";
 import { markmill } from "./runs.ts";
@@ -386,5 +386,7 @@ export const idempotencyKeys = markmill.table(
   (table) => [
     primaryKey({ name: "idempotency_keys_pkey", columns: [table.tenant, table.key] }),
     index("idempotency_keys_by_run").on(table.runId),
+    // Those that keep a run of a deleted batch from being made (batches/delete-batch.ts), and some of early versions.
+    index("idempotency_keys_unasked").on(table.createdAt).where(isNull(table.requestHash)),
   ],
 );
