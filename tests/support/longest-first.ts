@@ -37,6 +37,7 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["integration/api-outside", 42],
   ["integration/api-attacks", 42],
   ["chaos/busy-loop", 41],
+  ["integration/unfit-servers", 32],
   ["e2e/class.test", 54],
   ["e2e/cli-init", 43],
   ["e2e/judge-cheats", 39],
