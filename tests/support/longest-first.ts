@@ -41,6 +41,7 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["integration/api-outside", 42],
   ["integration/api-attacks", 42],
   ["chaos/busy-loop", 41],
+  ["integration/unfit-servers", 32],
   ["e2e/class.test", 54],
   ["work/foreign-text", 40],
   ["integration/batch-deletion-races", 33],

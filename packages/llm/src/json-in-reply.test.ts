@@ -16,6 +16,13 @@ it.each([
   ["in a fence without a last newline", `\`\`\`json\n${json}\`\`\``],
   ["in a fence without an end", `\`\`\`json\n${json}\n`],
   ["beside a fence of code", `\`\`\`sh\nls\n\`\`\`\n\`\`\`json\n${json}\n\`\`\``],
+  ["in a fence of tildes", `~~~json\n${json}\n~~~`],
+  ["in a fence on one line", `\`\`\`${json}\`\`\``],
+  ["in a tagged fence on one line", `Here: \n\`\`\`json ${json} \`\`\``],
+  ["in a fence that is an item of a list", `1. \`\`\`json\n   ${json}\n   \`\`\``],
+  ["with a byte order mark inside the fence", `\`\`\`json\n\ufeff${json}\n\`\`\``],
+  ["with comments", `\`\`\`jsonc\n// said /* so\n{"points": /* of 5 */ 3} // end\n\`\`\``],
+  ["with a comma too many", `\`\`\`jsonc\n{"points": 3, // last\n}\n\`\`\``],
   ["with a byte order mark and a fence", `\ufeff\`\`\`json\n${json}\n\`\`\``],
 ])("reads JSON %s", (_, reply) => {
   expect(readJsonReply(reply)).toEqual({ value: { points: 3 } });
@@ -25,6 +32,18 @@ it("keeps a text in JSON that looks like a fence", () => {
   const value = { code: "```js\n1\n```" };
   expect(readJsonReply(JSON.stringify(value))).toEqual({ value });
 });
+
+it("keeps what looks like a comment or a comma too many in a text of JSON", () => {
+  const value = { a: "// no /* , ] \\", b: ["x,}", '"//'] };
+  expect(readJsonReply(`\`\`\`jsonc\n// yes\n${JSON.stringify(value)}\n\`\`\``)).toEqual({ value });
+});
+
+it.each(["[1,,2,]", "[,]", '{"a":1,,}', '{"a": "open // \n}', "{/* open", "[1, 2"])(
+  "%s is no JSON, with comments or without",
+  (text) => {
+    expect(readJsonReply(`\`\`\`jsonc\n${text}\n\`\`\``)).toEqual({ why: expect.stringMatching(/\S/) });
+  },
+);
 
 it("does not choose between two blocks of JSON", () => {
   const block = (text: string) => `\`\`\`json\n${text}\n\`\`\`\n`;

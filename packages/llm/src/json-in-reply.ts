@@ -3,7 +3,8 @@
  *
  * J1  A reply that is JSON as it stands is taken as it stands. A byte order mark before it means nothing.
  * J2  Otherwise the one fenced block that holds JSON is taken. Of several, none: which of them is the answer is not ours to guess.
- * J3  Each character is looked at a fixed number of times. What is nested too deep, or has too many blocks, is not parsed.
+ * J3  In a block, comments and commas before a closing bracket are left out where it is no JSON with them (`jsonc`): they have no meaning.
+ * J4  Each character is looked at a fixed number of times. What is nested too deep, or has too many blocks, is not parsed.
  */
 import { countValues, mostDepth } from "./json-depth.ts";
 
@@ -15,7 +16,7 @@ export function readJsonReply(reply: string): ReadJson {
   if ("value" in whole) return whole;
   const blocks = fencedBlocks(text);
   if (blocks.length > mostBlocks) return { why: `it has more than ${mostBlocks} fenced blocks` };
-  const found = blocks.map(parseJson);
+  const found = blocks.map(parseBlock);
   const values = found.filter((one) => "value" in one);
   const [first, ...others] = values;
   if (first !== undefined) return others.length === 0 ? first : { why: `it has ${values.length} blocks of JSON` };
@@ -34,15 +35,70 @@ export function parseJson(text: string): ReadJson {
   }
 }
 
-/** Contents of blocks between lines that begin with three backticks or more. The last one may lack its end, or end its last line with it. */
+function parseBlock(block: string): ReadJson {
+  const text = block.replace(/^[\s\u200b\u2060\ufeff]+/u, "");
+  const strict = parseJson(text);
+  if ("value" in strict) return strict;
+  const bare = parseJson(withoutComments(text));
+  return "value" in bare ? bare : strict;
+}
+
+/** J3. What stands in a text of JSON stays. */
+function withoutComments(text: string): string {
+  const kept: string[] = [];
+  /** Of the last thing that was kept and is no white space, if it is a comma after a value. */
+  let comma = -1;
+  let last = "";
+  for (let at = 0; at < text.length; ) {
+    const character = text.charAt(at);
+    const next = text.charAt(at + 1);
+    let end = at + 1;
+    if (character === '"') end = endOfText(text, at);
+    else if (character === "/" && next === "/") end = endAt(text, "\n", at, 0);
+    else if (character === "/" && next === "*") end = endAt(text, "*/", at + 2, 2);
+    const isComment = character === "/" && (next === "/" || next === "*");
+    if (!isComment) {
+      if ((character === "}" || character === "]") && comma >= 0) kept[comma] = "";
+      if (character.trim() !== "") {
+        comma = character === "," && !"[{,".includes(last) ? kept.length : -1;
+        last = character;
+      }
+      kept.push(text.slice(at, end));
+    }
+    at = end;
+  }
+  return kept.join("");
+}
+
+function endOfText(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text.charAt(at) !== '"') at += text.charAt(at) === "\\" ? 2 : 1;
+  return Math.min(at + 1, text.length);
+}
+
+function endAt(text: string, mark: string, from: number, length: number): number {
+  const found = text.indexOf(mark, from);
+  return found < 0 ? text.length : found + length;
+}
+
+/**
+ * Contents of blocks between lines that begin with three backticks or tildes or more, also as an item of a list. The last one may lack its end, or
+ * end its last line with it. A block on one line may have its tag before it.
+ */
 function fencedBlocks(text: string): string[] {
   const blocks: string[] = [];
   let open: { readonly mark: string; readonly lines: string[] } | null = null;
   for (const line of text.split("\n")) {
     const start = line.trimStart();
     if (open === null) {
-      const mark = fenceAt(start);
-      if (mark !== "") open = { mark, lines: [] };
+      const item = /^(?:[-*+]|[0-9]{1,9}[.)]) {1,4}/.exec(start)?.[0] ?? "";
+      const opening = start.slice(item.length);
+      const mark = fenceAt(opening);
+      if (mark === "") continue;
+      const one = onOneLine(opening, mark);
+      if (one === null) open = { mark, lines: [] };
+      else blocks.push(one);
+      if (blocks.length > mostBlocks) return blocks;
     } else if (start.startsWith(open.mark)) {
       blocks.push(open.lines.join("\n"));
       if (blocks.length > mostBlocks) return blocks;
@@ -58,8 +114,17 @@ function fencedBlocks(text: string): string[] {
   return blocks;
 }
 
+/** null: the line only opens a block. */
+function onOneLine(line: string, mark: string): string | null {
+  const whole = line.trimEnd();
+  if (whole.length <= 2 * mark.length || !whole.endsWith(mark)) return null;
+  const content = whole.slice(mark.length, -mark.length);
+  return content.replace(/^[A-Za-z0-9]{0,20}[ \t]{0,4}(?=[[{"])/, "");
+}
+
 function fenceAt(line: string): string {
+  const mark = line.startsWith("~") ? "~" : "`";
   let length = 0;
-  while (line[length] === "`") length += 1;
+  while (line[length] === mark) length += 1;
   return length >= 3 ? line.slice(0, length) : "";
 }
