@@ -1,4 +1,5 @@
 // A folder that a stranger sent (a tar, a clone): what it brings along reaches no host, no program and no variable of the user without trust.
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -300,5 +301,53 @@ describe("in an empty folder", () => {
     );
     expect(stdout).toMatch(/ok {4}database {7}none yet/);
     expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe("the places that a stranger's class.yaml allows", () => {
+  it("are ignored and reported until the file is trusted, and after each change", async () => {
+    const folder = join(base, "sent-class");
+    const works = join(folder, "repositories/teachers-own");
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-C", works, "-c", "user.name=a", "-c", "user.email=a@b.invalid", ...args]);
+    mkdirSync(works, { recursive: true });
+    git("init", "-q");
+    writeFileSync(join(works, "solution.js"), "const secret = 42;\n");
+    git("add", ".");
+    git("commit", "-q", "--allow-empty", "-m", "a solution");
+    mkdirSync(folder, { recursive: true });
+    const described = (more: string) =>
+      writeFileSync(
+        join(folder, "class.yaml"),
+        `name: Sums\nworkflow: grade.wf.md\nrubric: rubric.md\nroster: roster.csv\nrepositories: { from: roster, allow: ["file://${folder}/repositories/"] }\n${more}`,
+      );
+    described("");
+    writeFileSync(join(folder, "roster.csv"), `id,name,repository\n7,Ada Example,file://${works}\n`);
+    writeFileSync(
+      join(folder, "rubric.md"),
+      "# Rubric\n\n| id | criterion | points | kind | source |\n|---|---|---|---|---|\n| a | A | 1 | binary | llm |\n",
+    );
+    writeFileSync(
+      join(folder, "grade.wf.md"),
+      '---\nsubmission: required\nrubric: rubric.md\n---\n# Grade\n\n# Workflow\n\n```mermaid\nflowchart TD\nSTART --> GRADE_A["Grade: Judge it"]\n```\n',
+    );
+    const preview = async () => {
+      const { stdout, stderr } = await resident.say(at(folder), ["grade", ".", "--dry-run", "--json"]);
+      const { works: found, unfetched } = JSON.parse(stdout || "{}") as { works: object[]; unfetched: object[] };
+      return { said: stderr, counts: [found?.length, unfetched?.length] };
+    };
+    const ignored = async () => {
+      const { said, counts } = await preview();
+      expect(said).toContain("CLASS_ALLOW_UNTRUSTED");
+      expect(counts).toEqual([0, 1]);
+    };
+    await ignored();
+    const trusted = await resident.say(at(folder), ["trust"]);
+    expect(trusted.stderr).toContain(`allow: ["file://${folder}/repositories/"]`);
+    const after = await preview();
+    expect(after.said).not.toContain("CLASS_ALLOW_UNTRUSTED");
+    expect(after.counts).toEqual([1, 0]);
+    described("# another line\n");
+    await ignored();
   });
 });

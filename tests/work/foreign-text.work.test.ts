@@ -187,7 +187,7 @@ async function others(): Promise<Readonly<Record<string, Reader>>> {
   const definition = (name: string): Reader => {
     return (text) =>
       loadDefinition(
-        { read: (asked) => (asked === name ? inBytes.encode(text) : undefined), list: () => [name] } as never,
+        { read: (asked: string) => (asked === name ? inBytes.encode(text) : undefined), list: () => [name] } as never,
         name,
       );
   };

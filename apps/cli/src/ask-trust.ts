@@ -31,6 +31,13 @@ export function describeQuestion({ what, subject, shows }: TrustQuestion): reado
       "  Its database can run programs as you. Trust it only if it is yours: moved, copied or restored.",
     ];
   }
+  if (what === "class file") {
+    return [
+      `${subject.path} names places at which students' repositories are read with your credentials, or folders of this machine:`,
+      ...shows.map((line) => `  ${line}`),
+      "  Trust it only if you wrote it, or know who did.",
+    ];
+  }
   return [
     `${subject.path} sets where keys, students' work and programs go:`,
     ...shows.map((line) => `  ${line}`),

@@ -1,13 +1,14 @@
 /** What is to be graded, by what, and how: a class read from files, checked whole before anything is begun. */
 
 import { readFileSync } from "node:fs";
-import { basename, relative, resolve } from "node:path";
-import { type ClassHead, type GitAccess, readClassHead } from "@markmill/classroom";
-import type { Config } from "@markmill/config";
+import { basename, join, relative, resolve } from "node:path";
+import { CLASS_FILE, type ClassHead, type GitAccess, readClassHead } from "@markmill/classroom";
+import { type Config, trustsClassFile } from "@markmill/config";
 import { checkStart, type Finding, readRubricFile } from "@markmill/definition";
 import type { Rubric } from "@markmill/grading";
 import { isSandboxChoice } from "@markmill/stack";
 import type { Definition } from "@markmill/store";
+import { countOf } from "./amounts.ts";
 import { type Terminal, UsageError } from "./command.ts";
 import { definitionOf, findWorkflow, tellFindings } from "./find-workflow.ts";
 
@@ -43,7 +44,7 @@ export async function planClass(
   );
   tell(read.findings, terminal);
   if (!read.ok) return null;
-  const { head } = read;
+  const head = withTrustedPlaces(read.head, terminal);
   const { class: found, folder } = head;
   const config = withSandbox(given, words.sandbox, found.sandbox);
   const workflow = words.workflow ?? (found.workflow === undefined ? undefined : resolve(folder, found.workflow));
@@ -80,6 +81,18 @@ export async function planClass(
   const name = found.name ?? basename(head.described ? folder : at).replace(/\.zip$/i, "");
   const key = `class ${head.described ? folder : at}`;
   return { key, name, head, definition, rubric, variables, config };
+}
+
+/** A stranger who sent the folder does not say where this machine's credentials go (config/src/class-file-trust.ts). */
+function withTrustedPlaces(head: ClassHead, terminal: Terminal): ClassHead {
+  const { repositories } = head.class;
+  const file = join(head.folder, CLASS_FILE);
+  if (repositories === undefined || repositories.allow.length === 0 || trustsClassFile(file)) return head;
+  const message = `${file} is not trusted, so its repositories.allow is ignored: ${countOf(repositories.allow.length, "place")}.`;
+  const fix = `If you wrote it, or know who did: markmill trust ${head.folder}`;
+  const at = { file, line: 1, column: 1 };
+  tell([{ severity: "warning", code: "CLASS_ALLOW_UNTRUSTED", message, fix, at }], terminal);
+  return { ...head, class: { ...head.class, repositories: { ...repositories, allow: [] } } };
 }
 
 /** Paths count from the working directory. */

@@ -28,6 +28,11 @@ export const classFindingCodes = {
     fix: "Say so: `--same OLD=NEW` for the same person, `--new KEY` for somebody else.",
   },
   CLASS_KEY: { means: "A setting of the class does not exist.", fix: "Remove it, or correct its spelling." },
+  CLASS_ALLOW_UNTRUSTED: {
+    means:
+      "class.yaml names places at which repositories may be read with this machine's credentials, and you have not trusted this file. The places are ignored.",
+    fix: "If you wrote it, or know who did: markmill trust DIR, with the folder of class.yaml. A change of the file asks again.",
+  },
   CLASS_PATH_MISSING: {
     means: "There is nothing at the path that was named.",
     fix: "Name a folder with class.yaml, or an export.",

@@ -1,4 +1,5 @@
 export { rememberWalls } from "./accepted-walls.ts";
+export { trustsClassFile } from "./class-file-trust.ts";
 export type { Config, TelemetrySettings } from "./config.ts";
 export type { EnvFilePlace } from "./env-file.ts";
 export { variables } from "./environment.ts";

@@ -3,6 +3,7 @@
  * variables are shown, keys are named and not shown.
  */
 import { join, resolve } from "node:path";
+import { classFileWithPlaces } from "./class-file-trust.ts";
 import { isWrittenByOthers, loadEnvFile, settingsIn } from "./env-file.ts";
 import { secretNames } from "./environment.ts";
 import { findProject, processHome } from "./find-project.ts";
@@ -12,7 +13,7 @@ import { trustsEverything } from "./trust-everything.ts";
 import { decisionOn, type TrustRecord, type TrustSubject } from "./trust-records.ts";
 
 export interface TrustQuestion {
-  readonly what: "env file" | "home";
+  readonly what: "env file" | "class file" | "home";
   readonly subject: TrustSubject;
   /** One line each, for a person. */
   readonly shows: readonly string[];
@@ -34,6 +35,7 @@ export function trustQuestions(cwd: string): readonly TrustQuestion[] {
     ...(file.is === "loaded" && settingsIn(file.values).length > 0
       ? [{ ...question("env file", file.subject, showEnvFile(file.values)), open: isWrittenByOthers(file.stat) }]
       : []),
+    ...classFiles(project, cwd),
     ...(subject === null ? [] : [question("home", subject, [])]),
   ];
 }
@@ -42,9 +44,20 @@ export function trustQuestions(cwd: string): readonly TrustQuestion[] {
 export function openQuestions(cwd: string): readonly TrustQuestion[] {
   if (trustsEverything()) return [];
   return trustQuestions(cwd).filter(
-    ({ what, subject, decision, open }) =>
-      decision === null && (what === "env file" ? !open : isForeignHome(subject.path)),
+    ({ what, subject, decision, open }) => decision === null && (what === "home" ? isForeignHome(subject.path) : !open),
   );
+}
+
+/** Of the project, and of the folder itself: a project may have many classes. */
+function classFiles(project: string, cwd: string): TrustQuestion[] {
+  const found = new Map<string, TrustQuestion>();
+  for (const folder of [project, cwd]) {
+    const file = classFileWithPlaces(join(folder, "class.yaml"));
+    if (file === null) continue;
+    const { subject, shows, stat } = file;
+    found.set(subject.path, { ...question("class file", subject, shows), open: isWrittenByOthers(stat) });
+  }
+  return [...found.values()];
 }
 
 function question(what: TrustQuestion["what"], subject: TrustSubject, shows: readonly string[]): TrustQuestion {

@@ -10,6 +10,7 @@
 import { z } from "zod";
 import { type BodyError, errorInBody } from "./error-in-body.ts";
 import { endingOf } from "./finish-reason.ts";
+import { parseJson } from "./json-in-reply.ts";
 import type { ToolCall } from "./model-request.ts";
 import { readToolCalls, ToolCallPieces } from "./read-tool-calls.ts";
 
@@ -354,11 +355,8 @@ function malformed(sent: unknown, error?: z.ZodError): UnusableReply {
 }
 
 function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const read = parseJson(text);
+  return "value" in read ? read.value : undefined;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -20,7 +20,8 @@ export const trust: Command = {
 Lets the .env of a project count: shows what it sets, and records outside the
 folder that you trust exactly this content. A change of the file asks again. The
 state of a project (.markmill) that you moved, copied or restored is trusted
-too: its database can run programs as you.
+too: its database can run programs as you. So are the places in class.yaml at
+which repositories may be read with your credentials (repositories.allow).
 
 Without trust nothing of a .env counts: no endpoint, no key, no database, no
 variable for workflows. Commands ask once on a terminal. In continuous
@@ -67,7 +68,9 @@ function list(json: boolean, terminal: Terminal): number {
 /** The words of the call are the answer: nobody is asked again. */
 function accept(folder: string, questions: readonly TrustQuestion[], terminal: Terminal): number {
   if (questions.length === 0)
-    terminal.err(`${folder} has no .env with settings of Markmill, and no state: nothing needs trust.`);
+    terminal.err(
+      `${folder} has no .env with settings of Markmill, no class.yaml that allows places of repositories, and no state: nothing needs trust.`,
+    );
   for (const question of questions) {
     const { path } = question.subject;
     if (question.open) {
