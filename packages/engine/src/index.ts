@@ -18,7 +18,6 @@ export {
 } from "./event.ts";
 export {
   type Failure,
-  type FailureCode,
   failure,
   failureCodes,
   isLimit,
