@@ -135,8 +135,12 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       /** Whether the endpoint may have it. Fetch's own way does not tell when it has a connection: there a request has left with its slot. */
       let left = false;
       const departure = {
-        connecting: () => void (left = false),
-        left: () => void (left = true),
+        connecting() {
+          left = false;
+        },
+        left() {
+          left = true;
+        },
       };
       const slot = heardSlot(call.slot ?? noLimit, {
         begun() {
