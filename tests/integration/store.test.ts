@@ -1,4 +1,5 @@
 import type { Doorbell, Node } from "@markmill/engine";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
@@ -633,6 +634,27 @@ describe("the supervisor", () => {
     expect(mine(await quietActivities(store.database, 1_000))).toEqual([]);
     await leaveQuiet(store.database, quiet);
     expect((await perform(store, only(mine(again.flat()) as never))).kind).toBe("committed");
+  });
+
+  it("waits for no row that a claim or a commit has locked, and finds it at the next look", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const ring = only(rings);
+    const light = await createRun(store, { definition: definition({ main: chain(2) }) });
+    const ids = [ring.activityId, only(light.rings).activityId];
+    const mine = async () =>
+      (await quietActivities(store.database, 0)).filter(({ activityId }) => ids.includes(activityId));
+    const quiet = await mine();
+    expect(quiet).toHaveLength(2);
+    const locker = new pg.Client({ connectionString: store.database.url });
+    await locker.connect();
+    await locker.query("begin");
+    await locker.query("select from activities where run_id = $1 for update", [runId]);
+    await locker.query("select from runs where id = $1 for update", [light.runId]);
+    expect(await ringAgain(store.database, quiet)).toEqual([]);
+    await leaveQuiet(store.database, quiet);
+    await locker.end();
+    expect(await mine()).toHaveLength(2);
+    expect(await ringAgain(store.database, quiet)).toHaveLength(2);
   });
 
   it("finds a lease that ended", async () => {

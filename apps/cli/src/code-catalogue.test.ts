@@ -21,6 +21,7 @@ const others = new Set<string>([
   ...["EXIT_CODE", "TEST_RESULTS", "ON_SUCCESS", "ON_FAILED", "MARKMILL_NONE_SESSION", "PG_VERSION", "PROMPT_REVIEW"],
   ...[
     "UND_ERR_SOCKET",
+    "UND_ERR_CONNECT_TIMEOUT",
     "ERR_PARSE_ARGS",
     "HPE_HEADER_OVERFLOW",
     "ERR_BUFFER_TOO_LARGE",
@@ -30,9 +31,6 @@ const others = new Set<string>([
     "ERR_STREAM_DESTROYED",
     "WHEN_REQUIRED",
     "FETCH_HEAD",
-    "ABORT_ERR",
-    "ERR_STREAM_PREMATURE_CLOSE",
-    "ERR_STREAM_DESTROYED",
   ],
 ]);
 /** Files of models and scripts write the part after their prefix. */

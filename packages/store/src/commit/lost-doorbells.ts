@@ -69,7 +69,10 @@ const listed = `listed as materialized (
 const toList = (activities: readonly Rung[]) =>
   JSON.stringify(activities.map(({ activityId: id, runId: run, rings }) => ({ id, run, rings })));
 
-/** Those the queue still has: they are quiet only after another while. */
+/**
+ * Those the queue still has: they are quiet only after another while. A row that somebody has locked is changing: it is left out. So this never waits for a
+ * claim or a commit, which lock their rows in another order.
+ */
 export async function leaveQuiet(database: Database, quiet: readonly Rung[]): Promise<void> {
   if (quiet.length === 0) return;
   await queryDatabase(
@@ -77,32 +80,42 @@ export async function leaveQuiet(database: Database, quiet: readonly Rung[]): Pr
     "Leaving activities quiet",
     `with ${listed}, left_rows as (
        update activities set rung_at = clock_timestamp()
-       where id in (select id from listed where has_row) and state in ('ready', 'claimed')
+       where id in (select a.id from activities a
+         where a.id in (select id from listed where has_row) and a.state in ('ready', 'claimed')
+         for no key update skip locked)
      ) update runs set rung_at = clock_timestamp()
-     where id in (select run from listed where not has_row) and light is not null`,
+     where id in (select r.id from runs r
+       where r.id in (select run from listed where not has_row) and r.light is not null
+       for no key update skip locked)`,
     [toList(quiet)],
   );
 }
 
 /**
  * Those the queue has lost get a new ring, under a new job id. Only what is still as it was seen. Others on the same run's row, which were not
- * lost, have the new count as well and may be rung twice, which is harmless.
+ * lost, have the new count as well and may be rung twice, which is harmless. A locked row is left for the next look, as in `leaveQuiet`.
  */
 export async function ringAgain(database: Database, lost: readonly Rung[]): Promise<readonly Doorbell[]> {
   if (lost.length === 0) return [];
   const rows = await queryDatabase<RingRow>(
     database,
     "Ringing again",
-    `with ${listed}, rung_rows as (
+    `with ${listed}, free_rows as materialized (
+       select a.id from listed x join activities a on a.id = x.id and a.rings = x.rings
+       where x.has_row and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until < clock_timestamp()))
+       for no key update of a skip locked
+     ), rung_rows as (
        update activities a set rings = a.rings + 1, rung_at = clock_timestamp()
-       from listed x, runs r
-       where x.has_row and a.id = x.id and a.rings = x.rings and r.id = a.run_id
-         and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until < clock_timestamp()))
+       from free_rows f, runs r
+       where a.id = f.id and r.id = a.run_id
        returning ${rowColumns}
+     ), free_runs as materialized (
+       select r.id from runs r
+       where (r.id, r.rings) in (select run, rings from listed where not has_row) and r.status = 'doing' and r.light is not null
+       for no key update skip locked
      ), rung_runs as (
        update runs r set rings = r.rings + 1, rung_at = clock_timestamp()
-       from (select distinct run, rings from listed where not has_row) x
-       where r.id = x.run and r.rings = x.rings and r.status = 'doing' and r.light is not null
+       from free_runs f where r.id = f.id
        returning r.*
      )
      select * from rung_rows
