@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tellWebhooks } from "@markmill/supervisor";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { webhookBodies } from "../../packages/contract/src/webhook-schemas.ts";
 import { webhookSender } from "../../packages/stack/src/send-webhook.ts";
 import { startApi, type TestApi } from "../support/api.ts";
 import { memberOf } from "../support/class.ts";
@@ -16,6 +17,7 @@ interface Received {
   readonly signed: boolean;
   readonly type: string;
   readonly data: Record<string, unknown>;
+  readonly whole: unknown;
 }
 
 let mill: Mill;
@@ -38,8 +40,9 @@ beforeAll(async () => {
       const { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": signature } = request.headers;
       const key = Buffer.from(secret.slice("whsec_".length), "base64");
       const wanted = `v1,${createHmac("sha256", key).update(`${id}.${at}.${body}`).digest("base64")}`;
-      const { type, data } = JSON.parse(body) as Received;
-      received.push({ id: String(id), signed: signature === wanted, type, data });
+      const whole = JSON.parse(body) as Received;
+      const { type, data } = whole;
+      received.push({ id: String(id), signed: signature === wanted, type, data, whole });
       response.statusCode = answers.shift() ?? 204;
       response.end(response.statusCode === 204 ? undefined : "not now");
     });
@@ -89,6 +92,10 @@ it("tells of ended runs and batches, opened questions and released grades, each 
   expect(types).toEqual(["ask.opened", "batch.ended", "grade.released", "run.ended", "run.ended", "run.ended"]);
   expect(received.every(({ signed }) => signed)).toBe(true);
   expect(new Set(received.map((one) => one.id)).size).toBe(6);
+  // As the OpenAPI document says, without a field that it does not know.
+  for (const { type, whole } of received) {
+    expect(webhookBodies[type as keyof typeof webhookBodies].parse(whole), type).toEqual(whole);
+  }
   const of = (type: string) => received.find((one) => one.type === type)?.data;
   expect(of("ask.opened")).toMatchObject({ id: ask.id, runId: run.id, question: "What now?" });
   expect(of("batch.ended")).toMatchObject({ id: batch.id, counts: { succeeded: 2 } });

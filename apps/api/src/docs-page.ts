@@ -19,8 +19,10 @@ interface Operation {
   readonly parameters?: readonly {
     readonly name: string;
     readonly in: string;
+    readonly required: boolean;
     readonly description?: string;
     readonly schema: unknown;
+    readonly example?: unknown;
   }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, Shape>> };
   readonly responses: Readonly<
@@ -82,8 +84,11 @@ function hashOf(text: string): string {
 }
 
 /** A command that can be pasted, with the two variables that docs/api.md sets. */
-function command(path: string, method: string, { requestBody, security }: Operation): string {
-  const example = path.replace(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`);
+function command(path: string, method: string, { requestBody, security, parameters = [] }: Operation): string {
+  const needed = parameters.filter((one) => one.in === "query" && one.required);
+  const query = needed.map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`).join("&");
+  const place = path.replace(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`);
+  const example = query === "" ? place : `${place}?${query}`;
   const json = requestBody?.content["application/json"];
   const lines = [
     `curl -sS --fail-with-body${method === "GET" ? "" : ` -X ${method}`} "$MARKMILL_URL${example}"`,
@@ -103,7 +108,7 @@ function section({ path, method, operation }: { path: string; method: string; op
     operation.security?.length === 0 ? "Needs no key." : scope === undefined ? "Any key." : `Needs the scope ${scope}.`;
   const rows = parameters.map(
     (one) =>
-      `<tr><td><code>${escapeHtml(one.name)}</code></td><td>${one.in}</td><td>${escapeHtml(one.description ?? "")} ${inline(one.schema)}</td></tr>`,
+      `<tr><td><code>${escapeHtml(one.name)}</code></td><td>${one.in}${one.required ? ", needed" : ""}</td><td>${escapeHtml(one.description ?? "")} ${inline(one.schema)}</td></tr>`,
   );
   const answers = Object.entries(responses).map(
     ([status, { description: said, content = {} }]) =>
