@@ -20,7 +20,7 @@ import { inTransaction } from "./transaction.ts";
 
 const deletingText = `
 with roots as materialized (
-  select id, tenant, definition_hash from runs where id = any($1)
+  select id, tenant, definition_hash, ended_at from runs where id = any($1)
 ), tree as materialized (
   select id, tenant from roots union all select id, tenant from runs where root_id in (select id from roots) and root_id <> id
 ), d1 as (delete from activities where run_id in (select id from tree)
@@ -44,8 +44,7 @@ with roots as materialized (
 ), d14 as (delete from session_marks where session_id in (select id from roots)
 ), d17 as (delete from tool_calls where root_id in (select id from roots)
 ), d18 as (delete from passages where root_id in (select id from roots)
-), m1 as (update batch_runs set deleted_at = clock_timestamp(), end_seen_at = coalesce(end_seen_at, clock_timestamp())
-  where run_id in (select id from roots)
+), m1 as (update batch_runs t set deleted_at = clock_timestamp(), end_seen_at = r.ended_at from roots r where t.run_id = r.id
 ), d10 as (delete from runs where id in (select id from tree))
 select 1`;
 
