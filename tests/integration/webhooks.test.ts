@@ -204,6 +204,23 @@ it("tells a webhook that is enabled again nothing of the time in which it was di
   expect(received.map(({ data }) => data.id)).toEqual([later]);
 });
 
+it("is told of a run and of a batch that are deleted as soon as they have ended", async () => {
+  const { owner } = await makeWebhook(["run.ended", "batch.ended"]);
+  const files = { "a.wf.md": workflow('  START --> SET_A["SET: A = 1"] --> SUCCESS') };
+  const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files } });
+  const run = await owner.startRun({ body: { definition: hash } });
+  await mill.ended(run.id);
+  await owner.deleteRun({ params: { id: run.id } });
+  const store = mill.store.as("default");
+  const batch = await store.batches.save({ ...(await gradableClass(store, 1)), key: "soon deleted" });
+  await until(async () => (await store.batches.get(batch.id))?.endedAt != null);
+  await owner.deleteBatch({ params: { id: batch.id } });
+  await look();
+  await look();
+  expect(received.map(({ type }) => type).sort()).toEqual(["batch.ended", "run.ended", "run.ended"]);
+  expect(received.map(({ data }) => data.id)).toEqual(expect.arrayContaining([run.id, batch.id]));
+});
+
 it("serves other webhooks while the address of one does not answer", async () => {
   const slow = await makeWebhook(["run.ended"]);
   const quick = await makeWebhook(["run.ended"]);

@@ -17,6 +17,7 @@ import { addingToTotals } from "./deleted-usage.ts";
 import { queryDatabase } from "./query-database.ts";
 import { StoreError, translate } from "./store-error.ts";
 import { inTransaction } from "./transaction.ts";
+import { noteHappenings } from "./webhooks/note-happenings.ts";
 
 const deletingText = `
 with roots as materialized (
@@ -93,6 +94,8 @@ export async function deleteOldRuns(database: Database, olderThanMs: number, lim
 
 /** One root run, at a person's wish. Returns whether there was one. A run that goes on, or that another one called, is refused. */
 export async function deleteRun(database: Database, id: string): Promise<boolean> {
+  // Webhooks are told of its end, which may be younger than the supervisor's last look.
+  await noteHappenings(database);
   if ((await deleteLocked(database, "Deleting a run", named([id]))) > 0) return true;
   const left = await queryDatabase<{ root_id: string }>(
     database,
