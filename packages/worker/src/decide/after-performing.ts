@@ -1,10 +1,9 @@
 /** What becomes of a claimed activity before, and after, it was performed. */
 import { type Bounds, outcomeExcess, type WorkKind, workKinds } from "@markmill/engine";
 import type { Answer } from "@markmill/queue";
-import { StoreError } from "@markmill/store";
+import { isTroubleOfServer, StoreError } from "@markmill/store";
 import type { Claimed } from "@markmill/store/machine";
 import { failed, type Performed } from "../performed.ts";
-import { isTroubleOfServer } from "./trouble-of-server.ts";
 
 /** What can be committed. */
 export type Done = Extract<Performed, { did: "succeed" | "fail" }>;
