@@ -91,10 +91,10 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
     return rows;
   }
 
-  it("a worker that is stopped for 8 s while another one has nothing to do: each prompt is asked once", async () => {
+  it("a worker that is stopped for 5 s while another one has nothing to do: each prompt is asked once", async () => {
     const { worker, runIds, asked } = await inFlight();
     const rest = await mill.work();
-    await pause(8_000);
+    await pause(5_000);
     expect(asked()).toBe(count);
     worker.process.kill("SIGCONT");
     await paidOnce(runIds);

@@ -5,6 +5,7 @@ import { connect, createServer, type Socket } from "node:net";
 export interface Wire {
   /** The server's address, by way of the wire. */
   readonly url: string;
+  readonly isSilent: boolean;
   silence(): void;
   cut(): void;
   restore(): void;
@@ -48,6 +49,9 @@ export async function openWire(url: string): Promise<Wire> {
   };
   return {
     url: through.href,
+    get isSilent() {
+      return is === "silent";
+    },
     silence() {
       is = "silent";
       for (const end of ends) end.pause();
