@@ -92,6 +92,9 @@ export interface SpawnOptions {
   readonly sessions?: string;
   /** Its event loop stands still for so long, so long after it claimed an activity of this kind. */
   readonly blockAt?: { readonly kind: string; readonly afterMs: number; readonly ms: number };
+  /** Other ways to the same servers. */
+  readonly databaseUrl?: string;
+  readonly backend?: BackendOptions;
 }
 
 export interface SpawnedWorker {
