@@ -149,7 +149,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
       catalogue: builtInCatalogue,
       sandbox: sessions,
       log: quiet,
-      onDeaf: () => undefined,
+      onDeaf: () => console.error("a worker of this process heard nothing, and gave up"),
     });
   }
   async function serve() {

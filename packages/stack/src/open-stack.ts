@@ -230,8 +230,12 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: 
     modelsFor: (run) => (obeys ? models.modelsFor(run) : null),
     sandbox,
     ...(functions === undefined ? {} : { functions }),
-    onDeaf: onDeaf ?? (() => process.exit(1)),
+    onDeaf: onDeaf ?? leave,
   });
+  function leave(): void {
+    log.error({}, "work is due and nothing is heard, also after reconnecting: leaving");
+    process.exit(1);
+  }
   const close = async () => {
     await worker.drain();
     await models.close();

@@ -229,7 +229,8 @@ async function checkServer({ url, token }: NonNullable<Config["server"]>): Promi
   const client = createClient({ url, token: token ?? "" });
   try {
     const { components, version } = await client.getReady();
-    const away = Object.entries(components).flatMap(([name, { ok }]) => (ok ? [] : name));
+    // The sandbox has a line of its own.
+    const away = Object.entries(components).flatMap(([name, { ok }]) => (ok || name === "sandbox" ? [] : name));
     const told = Object.entries(components).map(([name, { ok, code = "" }]) => `${name} ${ok ? "ok" : code}`);
     const { ok = true, code = "", means = "", fix = "" } = components.sandbox ?? {};
     const executors = ok || components.workers?.ok === false ? [] : checkExecutors({ code, means, fix });
