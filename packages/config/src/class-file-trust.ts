@@ -12,7 +12,10 @@ import { decisionOn, type TrustSubject } from "./trust-records.ts";
 
 const longest = 1024 * 1024;
 const mostShown = 20;
-const place = /(?:^|[\s{,"'])allow["']?\s*:|\b(?:https|ssh):\/\/[^\s{]{1,300}\{(?:login|handle|id|key)\}/i;
+/** `allow` as a key, and an address with a place for what the roster says of a student. */
+const allowKey = /(?:^|[\s{,"'])allow["']?\s*:/;
+const remote = /(?:https|ssh):\/\//i;
+const field = /\{(?:login|handle|id|key)\}/;
 
 export interface ClassFileWithPlaces {
   readonly subject: TrustSubject;
@@ -30,7 +33,7 @@ export function classFileWithPlaces(file: string): ClassFileWithPlaces | null {
     .toString("utf8")
     .split("\n")
     .filter((line) => !/^\s*(?:#|$)/.test(line));
-  const first = lines.findIndex((line) => place.test(line));
+  const first = lines.findIndex(isPlace);
   if (first < 0) return null;
   const more = lines.length - first - mostShown;
   const at = resolve(file);
@@ -43,6 +46,10 @@ export function classFileWithPlaces(file: string): ClassFileWithPlaces | null {
     ],
     stat: read.stat,
   };
+}
+
+function isPlace(line: string): boolean {
+  return allowKey.test(line) || (remote.test(line) && field.test(line));
 }
 
 /** Whether the places of this file count. */
