@@ -349,5 +349,19 @@ describe("the places that a stranger's class.yaml allows", () => {
     expect(after.counts).toEqual([1, 0]);
     described("# another line\n");
     await ignored();
+    // An address that class.yaml makes itself: whoever wrote the roster chooses what is read with the token.
+    writeFileSync(
+      join(folder, "class.yaml"),
+      'workflow: grade.wf.md\nroster: roster.csv\nrepositories: "https://127.0.0.1:1/{id}.git"\n',
+    );
+    const token = { GIT_TOKEN: "hunter2", GIT_TOKEN_HOST: "127.0.0.1" };
+    const asked = () => resident.say(at(folder, token), ["grade", ".", "--dry-run", "--json"]);
+    const untrusted = await asked();
+    expect(untrusted.stderr).toMatch(/CLASS_ALLOW_UNTRUSTED.*without your token and keys/);
+    expect(untrusted.stdout).toContain("INTAKE_REPOSITORY_NOT_ALLOWED");
+    await resident.say(at(folder), ["trust"]);
+    const own = await asked();
+    expect(own.stderr).not.toContain("CLASS_ALLOW_UNTRUSTED");
+    expect(own.stdout).not.toContain("INTAKE_REPOSITORY_NOT_ALLOWED");
   });
 });

@@ -16,10 +16,10 @@ async function ask(hosts: readonly string[], image = docker?.image ?? "") {
   const place = await makePlace(settings);
   try {
     const { code, stdout } = await markmill(place, ["doctor", "--sandbox", "--quick", "--json"]);
-    const { checks } = JSON.parse(stdout) as {
-      readonly checks: readonly { readonly check: string; readonly state: string; readonly message: string }[];
+    const { items } = JSON.parse(stdout) as {
+      readonly items: readonly { readonly check: string; readonly state: string; readonly message: string }[];
     };
-    const of = (host: string) => checks.filter(({ message }) => message.startsWith(`${host}: `));
+    const of = (host: string) => items.filter(({ message }) => message.startsWith(`${host}: `));
     return { code, of };
   } finally {
     await place.remove();

@@ -245,6 +245,33 @@ export const hostileClass: readonly Hostile[] = [
     trace: /^\$ \. \.\/try\.sh\n(drip|\[exit code 137)/,
   },
   {
+    name: "kills for ever",
+    aim: "the shell's processes",
+    inDockerToo: true,
+    attack: "Leaves a daemon that kills every process it may, again and again.",
+    files: tried(`(setsid perl -e 'kill KILL => -1 while 1; # ${LEFT_BEHIND}' &); sleep 1; echo survived`),
+    trace: /exit code 137|killed/,
+  },
+  {
+    name: "waits and kills for ever",
+    aim: "what outlives a command",
+    inDockerToo: true,
+    attack: "Leaves a daemon that kills every process it may once the command has ended.",
+    files: tried(
+      `(setsid perl -e 'select undef, undef, undef, 0.3; kill KILL => -1 while 1; # ${LEFT_BEHIND}' >/dev/null 2>&1 &); echo daemon left`,
+    ),
+    trace: /daemon left/,
+  },
+  {
+    name: "stops for ever",
+    aim: "the shell's processes",
+    attack: "Leaves a daemon that stops every process it may, again and again.",
+    files: tried(
+      `(setsid perl -e 'while (1) { opendir my $all, "/proc"; kill STOP => grep { /^\\d+$/ && $_ > 1 && $_ != $$ } readdir $all } # ${LEFT_BEHIND}' >/dev/null 2>&1 &); sleep 1; echo stopped`,
+    ),
+    trace: /^\$ \. \.\/try\.sh\n/,
+  },
+  {
     name: "memory of the parent",
     aim: "the judge's processes",
     always: true,

@@ -359,6 +359,19 @@ export function describeSandbox(harness: SandboxHarness): void {
       expect((await sandbox().list()).filter((session) => session.id === id)).toEqual([]);
     });
 
+    it.runIf(hasWalls)("refuses files that do not fit into it, as the work of who handed them in", async () => {
+      // Each takes a block of the disk, although all together are a few thousand bytes.
+      const files = Array.from({ length: 4_000 }, (_, n) => ({
+        path: `f${n}`,
+        mode: 0o644,
+        bytes: Buffer.from("x"),
+      }));
+      const limits = { diskBytes: 12 * 1024 * 1024 };
+      await expect(
+        sandbox().open(sessionSpec(newId(), { files: { kind: "list", files }, limits })),
+      ).rejects.toMatchObject({ code: "SANDBOX_FILES_REFUSED", message: expect.stringContaining("No space left") });
+    });
+
     it.runIf(hasWalls)("that is removed under a command is lost, which says nothing of the command", async () => {
       const session = await open();
       await sh(session, "echo changed >lib/data.txt");

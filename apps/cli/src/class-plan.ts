@@ -87,12 +87,20 @@ export async function planClass(
 function withTrustedPlaces(head: ClassHead, terminal: Terminal): ClassHead {
   const { repositories } = head.class;
   const file = join(head.folder, CLASS_FILE);
-  if (repositories === undefined || repositories.allow.length === 0 || trustsClassFile(file)) return head;
-  const message = `${file} is not trusted, so its repositories.allow is ignored: ${countOf(repositories.allow.length, "place")}.`;
+  if (repositories === undefined || trustsClassFile(file)) return head;
+  const { from, allow } = repositories;
+  const isRemote = /^(?:https|ssh):/i.test(from);
+  const lost = [
+    ...(allow.length === 0 ? [] : [`its repositories.allow is ignored: ${countOf(allow.length, "place")}`]),
+    ...(isRemote ? ["its repositories are asked for without your token and keys, and at public addresses alone"] : []),
+  ];
+  if (lost.length === 0) return head;
+  const message = `${file} is not trusted, so ${lost.join(", and ")}.`;
   const fix = `If you wrote it, or know who did: markmill trust ${head.folder}`;
   const at = { file, line: 1, column: 1 };
   tell([{ severity: "warning", code: "CLASS_ALLOW_UNTRUSTED", message, fix, at }], terminal);
-  return { ...head, class: { ...head.class, repositories: { ...repositories, allow: [] } } };
+  const withheld = isRemote ? ({ withheld: true } as const) : {};
+  return { ...head, class: { ...head.class, repositories: { ...repositories, allow: [], ...withheld } } };
 }
 
 /** Paths count from the working directory. */

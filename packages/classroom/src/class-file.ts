@@ -50,6 +50,8 @@ interface Repositories {
   readonly from: string;
   /** Where credentials may go, and files may be read, for addresses of the roster. */
   readonly allow: readonly AllowedPlace[];
+  /** The author of class.yaml may be a stranger: nothing of this machine goes with the addresses that it makes. */
+  readonly withheld?: true;
 }
 
 export type LayoutChoice = "auto" | "canvas" | "moodle" | "gradescope" | "plain";

@@ -152,8 +152,8 @@ export async function readClassWorks(
       ...(deadline === undefined ? {} : { deadline: deadline + found.late.graceMs }),
       ...(git === undefined ? {} : { access: git }),
       folder,
-      // Addresses of class.yaml's own making are the teacher's choice.
-      allow: repositories?.from === ROSTER ? repositories.allow : ("any" as const),
+      // Addresses of class.yaml's own making are the teacher's choice, unless it may be a stranger's.
+      allow: repositories?.from === ROSTER || repositories?.withheld === true ? repositories.allow : ("any" as const),
     };
     const intake = await readClass(submissions, {
       ...intakeOptions,

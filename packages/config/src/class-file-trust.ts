@@ -1,7 +1,7 @@
 /**
- * `class.yaml` may name places at which repositories are read with this machine's credentials, and folders of this machine (`repositories.allow`).
- * Its author may be a stranger who sent the folder. So these places count only if the user trusts exactly this content at this path, as for a
- * `.env`. Everything else in `class.yaml` needs no trust.
+ * `class.yaml` may say where repositories are read with this machine's credentials: by an address of its own (`repositories: https://…{login}`), and
+ * by places for addresses of the roster (`repositories.allow`), folders of this machine among them. Its author may be a stranger who sent the
+ * folder. So these places count only if the user trusts exactly this content at this path, as for a `.env`. Nothing else in `class.yaml` needs trust.
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
@@ -12,10 +12,14 @@ import { decisionOn, type TrustSubject } from "./trust-records.ts";
 
 const longest = 1024 * 1024;
 const mostShown = 20;
+/** `allow` as a key, and an address with a place for what the roster says of a student. */
+const allowKey = /(?:^|[\s{,"'])allow["']?\s*:/;
+const remote = /(?:https|ssh):\/\//i;
+const field = /\{(?:login|handle|id|key)\}/;
 
 export interface ClassFileWithPlaces {
   readonly subject: TrustSubject;
-  /** The lines from the first place on. */
+  /** The lines from the first place on, without comments. */
   readonly shows: readonly string[];
   readonly stat: Stats;
 }
@@ -24,16 +28,28 @@ export interface ClassFileWithPlaces {
 export function classFileWithPlaces(file: string): ClassFileWithPlaces | null {
   const read = readPlainFile(file);
   if (read === null) return null;
-  const lines = read.bytes.toString("utf8").split("\n");
-  const first = lines.findIndex((line) => /(?:^|[\s{,"'])allow["']?\s*:/.test(line));
+  // A comment that looks like a place must not stand for the places.
+  const lines = read.bytes
+    .toString("utf8")
+    .split("\n")
+    .filter((line) => !/^\s*(?:#|$)/.test(line));
+  const first = lines.findIndex(isPlace);
   if (first < 0) return null;
+  const more = lines.length - first - mostShown;
   const at = resolve(file);
   const fingerprint = createHash("sha256").update(read.bytes).digest("hex");
   return {
     subject: { path: join(realpathSync(dirname(at)), basename(at)), fingerprint },
-    shows: lines.slice(first, first + mostShown).map((line) => line.trimEnd().slice(0, 160)),
+    shows: [
+      ...lines.slice(first, first + mostShown).map((line) => line.trimEnd().slice(0, 160)),
+      ...(more > 0 ? [`… and ${more} more lines: read the file`] : []),
+    ],
     stat: read.stat,
   };
+}
+
+function isPlace(line: string): boolean {
+  return allowKey.test(line) || (remote.test(line) && field.test(line));
 }
 
 /** Whether the places of this file count. */

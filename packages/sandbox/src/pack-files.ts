@@ -64,6 +64,18 @@ async function packList(files: readonly SessionFile[]): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
+/** The session's own bounds (disk, number of files, length of names) ended the unpacking: what tar says of them. */
+const beyondBounds = /No space left on device|Disk quota exceeded|File too large|File name too long/;
+
+/**
+ * The files are more than the session may hold, although they passed `maxBytes`: each takes whole blocks and an entry. That is the work of
+ * whoever handed them in. It must not be taken for trouble of ours, for which the run would wait for ever. null: tar failed for another reason.
+ */
+export function refusedUnpacked(said: string): SandboxError | null {
+  const [found] = beyondBounds.exec(said) ?? [];
+  return found === undefined ? null : refused(`The files do not fit into the session (${found}).`);
+}
+
 function refused(what: string): SandboxError {
   return new SandboxError("SANDBOX_FILES_REFUSED", what, "Correct the submission's files.");
 }

@@ -42,7 +42,10 @@ export interface Session {
   readonly instance: string;
   /** The state the next command starts from; replaced after each command. */
   readonly state: SessionState;
-  /** True after a command that used the session's memory up until the session itself was killed. It has to be opened again. */
+  /**
+   * True after the session was ended because of what ran in it: a command used its memory up until the session itself was killed, or what runs in
+   * it kills or stops our own programs. It has to be opened again.
+   */
   readonly endedByCommand?: boolean;
   run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
   /**

@@ -249,6 +249,17 @@ export async function settleMark(
   return rows.length === 1;
 }
 
+/** The session has ended because of what ran in it: the way back to its marks is one without these processes. */
+export async function forgetMarkedProcesses(database: Database, sessionId: string, worker: string): Promise<void> {
+  await queryDatabase(
+    database,
+    "Saving a sandbox session",
+    `update session_marks set processes = '[]' where session_id = $1
+       and exists (select 1 from sessions where id = $1 and worker = $2)`,
+    [sessionId, worker],
+  );
+}
+
 const saveText = `
 with held as materialized (update sessions set state = $3 where id = $1 and worker = $2 returning id
 ), checkpoint as (

@@ -26,6 +26,7 @@ export {
   callOfMark,
   chainOf,
   deleteEndedCheckpoints,
+  forgetMarkedProcesses,
   loadCheckpoints,
   loadManifest,
   type Mark,

@@ -82,7 +82,7 @@ export async function runCommands(
       if (session.endedByCommand === true) {
         entries.push({
           kind: "note",
-          text: "the session ended for want of memory; commands after this one were not run",
+          text: "the session ended with this command, for want of memory or because its processes stopped what watches them; commands after this one were not run",
         });
         return;
       }

@@ -18,6 +18,7 @@ import {
   type Chain,
   chainOf,
   type Database,
+  forgetMarkedProcesses,
   loadCheckpoints,
   loadManifest,
   type Mark,
@@ -106,6 +107,8 @@ export interface SessionCheckpoints {
   ): Promise<Standing>;
   /** Commands that ran stay told even if their session could not be saved: the mark stays unsettled, and the next one looks again. */
   finish(use: SessionUse, session: Session, mark: Standing, lost: AbortController): Promise<string | null>;
+  /** The session ended for what ran in it: nothing that comes needs that, and it is no reason to refuse the way back. */
+  forgetProcesses(rootId: string): Promise<void>;
   /** What the record should say of a problem that is new. */
   warningOf(use: SessionUse, before: Mark | null, problem: string | null): string | null;
   forget(rootId: string): void;
@@ -225,7 +228,7 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
     const off = offReason(use.program);
     if (off !== null) return await settle(off);
     // The command has ended its own session: what it did to the files is gone, and the next one starts from what this one found.
-    if (session.endedByCommand === true) return await settle(mark.problem);
+    if (hasEnded(session)) return await settle(mark.problem);
     const before = await recall(rootId, mark);
     let changes: Changes;
     try {
@@ -233,6 +236,8 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
       if (before !== null && changes.kind === "delta" && isOverlong(before.chain, changes))
         changes = await session.changes(null, bounds);
     } catch (error) {
+      // What ran in it kept us from looking, and it was ended for that.
+      if (hasEnded(session)) return await settle(mark.problem);
       return await settle(problemOf(error));
     }
     const { snapshot } = changes;
@@ -295,6 +300,7 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
     }
     // Only what runs in the background can have changed anything since.
     if (!standing.settled || standing.processes.length > 0) standing = await checkpoint(use, session, standing, lost);
+    if (hasEnded(session)) throw new SessionBusy(rootId, worker, 300);
     await failPoint("before-begin");
     const begun = await awaitStore(() => beginExecute(database, rootId, worker, activity.id, use.call ?? null));
     if (begun.kind === "lost") throw leaseLost(rootId, lost);
@@ -326,7 +332,9 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
     return `There is no checkpoint of the workspace: ${problem} A command that is interrupted from here on cannot be repeated.`;
   }
 
-  return { prepare, begin, finish, warningOf, forget: (rootId) => snapshots.forget(rootId) };
+  const forgetProcesses = (rootId: string) => awaitStore(() => forgetMarkedProcesses(database, rootId, worker));
+
+  return { prepare, begin, finish, forgetProcesses, warningOf, forget: (rootId) => snapshots.forget(rootId) };
 }
 
 const standingOf = (session: Session, { instance, processes, manifest }: Snapshot) => ({
@@ -335,6 +343,9 @@ const standingOf = (session: Session, { instance, processes, manifest }: Snapsho
   processes,
   manifest,
 });
+
+/** Because of what ran in it. Every act in a session may bring it about. */
+const hasEnded = ({ endedByCommand }: Session) => endedByCommand === true;
 
 /** What only says that the workspace cannot be read as it is; trouble of the sandbox is thrown on. */
 function problemOf(error: unknown): string {

@@ -64,6 +64,9 @@ export interface SessionKeeperParts extends SessionCheckpointParts {
   readonly host: string;
 }
 
+const endedByLeftovers =
+  "What the commands left running stopped Markmill's own programs in the session, so the session was ended. What these commands changed there is gone; the next step starts from what they found.";
+
 /** A session that nobody ended goes by itself after so long. */
 const longestMs = 24 * 3_600_000;
 
@@ -104,21 +107,23 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
         const lease = await takeSessionLease({ database, kind: sandbox.kind, host, worker }, rootId, activity);
         const { claim, lost } = lease;
         const either = AbortSignal.any([signal, lost.signal]);
+        let session: Session | null = null;
         try {
-          const session = await open(use, claim.session.state, either);
+          const opened = await open(use, claim.session.state, either);
+          session = opened;
           const { previous } = claim;
           const from = previous === null || previous.worker === worker ? null : previous;
           const repeated = isRepeated(use, claim.marks);
-          let mark = await marks.prepare(use, session, claim.session.state, claim.marks, from, lost);
-          if (does !== "read") mark = await marks.begin(use, session, mark, claim.session.state, repeated, lost);
-          const guarded = guard(session, (name) => {
+          let mark = await marks.prepare(use, opened, claim.session.state, claim.marks, from, lost);
+          if (does !== "read") mark = await marks.begin(use, opened, mark, claim.session.state, repeated, lost);
+          const guarded = guard(opened, (name) => {
             lease.check();
             // Who was told to stop must still end what it started.
             (name === "endAllBut" ? lost.signal : either).throwIfAborted();
           });
           const save = async () => {
             try {
-              if (await awaitStore(() => saveSession(database, rootId, worker, json(session.state)))) return;
+              if (await awaitStore(() => saveSession(database, rootId, worker, json(opened.state)))) return;
               lost.abort(new Error("Another worker has taken the session."));
             } catch (error) {
               log.warn({ err: error, run: rootId }, "the session's state could not be saved");
@@ -126,9 +131,15 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
           };
           const result = await act(guarded, save, either);
           if (mark === null || does === "read" || either.aborted) return { result, warning: null };
-          const problem = await marks.finish(use, session, mark, lost);
-          return { result, warning: marks.warningOf(use, claim.marks.latest, problem) };
+          const endedBefore = opened.endedByCommand === true;
+          const problem = await marks.finish(use, opened, mark, lost);
+          const endedNow = opened.endedByCommand === true && !endedBefore;
+          return { result, warning: endedNow ? endedByLeftovers : marks.warningOf(use, claim.marks.latest, problem) };
         } finally {
+          if (session?.endedByCommand === true)
+            await marks.forgetProcesses(rootId).catch((error: unknown) => {
+              log.warn({ err: error, run: rootId }, "the processes of a session that ended could not be forgotten");
+            });
           await lease.giveBack();
         }
       }),

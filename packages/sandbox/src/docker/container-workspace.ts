@@ -4,18 +4,19 @@
 
 import { randomBytes } from "node:crypto";
 import type Docker from "dockerode";
+import { KILLED } from "../believe-exit-code.ts";
 import { type Look, tooMany, tooManyBytes, tooSlow } from "../checkpoint/look.ts";
 import { byLetter, type Entry, type Manifest, PLACES } from "../checkpoint/manifest.ts";
 import { readTar, type TarEntry } from "../checkpoint/tar-archive.ts";
 import type { WorkspaceAccess } from "../checkpoint/workspace.ts";
 import { pathList, removals, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
+import type { SandboxError } from "../sandbox-error.ts";
 import { Demultiplexer } from "./demultiplex.ts";
 import type { EngineHost } from "./engine-host.ts";
 import type { Launcher } from "./launcher.ts";
 import { type LookVerb, lookLine, parseLauncherReport } from "./launcher-script.ts";
 import { KILL_OTHERS } from "./look-script.ts";
-import { isLiving } from "./prove-life.ts";
-import { filesFailed, killFailed, sessionLost, translateEngineError } from "./translate-engine-error.ts";
+import { filesFailed, sessionLost, translateEngineError } from "./translate-engine-error.ts";
 
 const POLL_MS = 5;
 const TOOL_MS = 120_000;
@@ -29,6 +30,8 @@ export interface ContainerPlace {
   readonly host: EngineHost;
   readonly container: Docker.Container;
   readonly uid: number;
+  /** Ends the session, because of what runs in it, and gives the error that says so. */
+  readonly endSession: () => Promise<SandboxError>;
 }
 
 /** `launcher`: started when it is asked for, and again after all that runs was ended. */
@@ -76,6 +79,7 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
       const words = ["/", word, String(tar.length), ...PLACES];
       const input = Buffer.concat([list, tar]);
       const { code, stderr } = await runTool(place, WRITE_PLACES, words, input, 64 * 1024, "put the workspace back");
+      if (code === KILLED) throw await place.endSession();
       if (code !== 0) throw filesFailed(place.id, stderr);
     },
     killAllBut: async (keep) => {
@@ -89,10 +93,8 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
         "end a command",
         place.host.bounds.killMs,
       );
-      if (code === 0) return;
-      // It was ended itself, or it cannot end the others: the session ends, and is made anew from its checkpoint.
-      await place.container.kill().catch(() => {});
-      throw (await isLiving(place).catch(() => true)) ? killFailed(place.id) : sessionLost(place.id);
+      // It was ended itself, or it cannot end the others.
+      if (code !== 0) throw await place.endSession();
     },
   };
 }
@@ -199,7 +201,9 @@ async function ask(
 
 /** A program that does not heed its clock was stopped by what runs beside it: that ends, and the next exec finds its turn. */
 async function endWhatLooks(place: ContainerPlace): Promise<void> {
-  await runTool(place, KILL_OTHERS, [], undefined, 64 * 1024, "end a look", place.host.bounds.killMs);
+  const { killMs } = place.host.bounds;
+  const { code } = await runTool(place, KILL_OTHERS, [], undefined, 64 * 1024, "end a look", killMs);
+  if (code !== 0) throw await place.endSession();
 }
 
 /** `code`: null when its time was over. */

@@ -13,6 +13,7 @@ import { checkCommand, limitsOfCommand } from "../check-spec.ts";
 import type { Snapshot, WorkspaceAccess } from "../checkpoint/workspace.ts";
 import { ANSWER_BYTES, fileProgramFailed } from "../file-program.ts";
 import type { Limits } from "../limits.ts";
+import { refusedUnpacked } from "../pack-files.ts";
 import { createPassOn } from "../pass-on.ts";
 import {
   type CommandOutcome,
@@ -24,6 +25,7 @@ import {
   type StartedProgram,
   WORKSPACE,
 } from "../port.ts";
+import { SandboxError } from "../sandbox-error.ts";
 import { afterNonce, programLaunch } from "../start-program.ts";
 import { KEEPER_UID, largestFile } from "./container-template.ts";
 import { workspaceOf } from "./container-workspace.ts";
@@ -34,7 +36,7 @@ import { Launcher } from "./launcher.ts";
 import { parseLauncherReport, sweepLine, unpackLine } from "./launcher-script.ts";
 import { withHighestScore } from "./memory-scores.ts";
 import { type ContainerAt, isLiving, within } from "./prove-life.ts";
-import { runCommand } from "./run-command.ts";
+import { NotBegun, runCommand } from "./run-command.ts";
 import { runTool } from "./run-tool.ts";
 import {
   filesFailed,
@@ -91,8 +93,20 @@ export class DockerSession extends BaseSession implements Session {
     if (options.standby !== undefined) this.#keepStandby(options.standby);
   }
 
-  run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
+  async run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
     checkCommand(command);
+    try {
+      return await this.#runOnce(command, options);
+    } catch (error) {
+      if (!(error instanceof NotBegun)) throw error;
+      await this.endLeftovers();
+      return await this.#runOnce(command, options).catch(async (again: unknown) => {
+        throw again instanceof NotBegun ? await this.#endSession() : again;
+      });
+    }
+  }
+
+  #runOnce(command: CommandSpec, options: RunOptions): Promise<CommandOutcome> {
     return this.#withLauncher(options.signal, async (launcher) => {
       const { container, host, limits } = this.#place;
       const outcome = await runCommand(
@@ -105,6 +119,7 @@ export class DockerSession extends BaseSession implements Session {
           ...startOf(command, this.current, this.first),
           limits: limitsOfCommand(limits, command),
           killAll: () => this.#killAll(),
+          endSession: () => this.#endSession(),
           endedByMemory: () => this.#endedByMemory(),
         },
         options,
@@ -241,14 +256,23 @@ export class DockerSession extends BaseSession implements Session {
       this.#takeStandby()?.close();
       await this.#requireTurn(undefined);
       const { container, uid, host } = this.#place;
-      const stalledBefore = host.pulse.stalledMs();
-      try {
+      const ask = async () => {
+        const stalledBefore = host.pulse.stalledMs();
         const { stdout, stderr } = await runTool(container, uid, command, input, maxBytes + ANSWER_BYTES);
         const answer = parse(stdout);
-        if (answer !== undefined) return answer;
+        if (answer !== undefined) return { answer, stderr };
         // No answer: of the program, or of what it runs in?
         if (!(await isLiving(this.#place))) throw sessionLost(this.id);
         if (host.pulse.stalledMs() > stalledBefore) throw host.pulse.unreachable();
+        return { stderr };
+      };
+      try {
+        const first = await ask();
+        if (first.answer !== undefined) return first.answer;
+        // What runs in the background may have filled the process table, stopped or killed the program: it ends, and the program is asked again.
+        await this.#killAll();
+        const { answer, stderr } = await ask();
+        if (answer !== undefined) return answer;
         throw fileProgramFailed(this.id, stderr);
       } catch (error) {
         throw translateEngineError(error, { host: host.address, act: "reach a file", session: this.id });
@@ -260,13 +284,16 @@ export class DockerSession extends BaseSession implements Session {
     return this.#inTurn(async () => {
       this.#takeStandby()?.close();
       let launcher: Launcher | undefined;
-      const access = workspaceOf(this.#place, async () => {
+      const access = this.#workspace(async () => {
         if (launcher === undefined || launcher.ended) launcher = await this.#startLauncher(undefined);
         return launcher;
       });
       try {
         // The command of a worker that lost the lease may still run: it ends with the first act, and its exec with it.
         return await act(access);
+      } catch (error) {
+        if (launcher !== undefined && (await this.#wasKilled(error, launcher))) throw await this.#endSession();
+        throw error;
       } finally {
         launcher?.close();
       }
@@ -276,7 +303,7 @@ export class DockerSession extends BaseSession implements Session {
   endAllBut(processes: readonly string[]): Promise<void> {
     return this.#inTurn(async () => {
       this.#takeStandby()?.close();
-      const access = workspaceOf(this.#place, () => this.#startLauncher(undefined));
+      const access = this.#workspace(() => this.#startLauncher(undefined));
       await access.killAllBut(new Set(processes));
       await this.#requireTurn(undefined);
     });
@@ -310,12 +337,26 @@ export class DockerSession extends BaseSession implements Session {
     const { unpacked } = parseLauncherReport(nonce, launcher.report);
     launcher.close();
     if (unpacked === 0) return;
+    throw await this.#endSession();
+  }
+
+  /**
+   * What runs in the session kills or stops our own programs there, those that should end it too: they have the same user. So the session itself
+   * ends. It is made anew from its checkpoint, without what ran in it.
+   */
+  async #endSession(): Promise<SandboxError> {
+    const { container, host } = this.#place;
     await host.pulse.confirm();
-    // What it should end has stopped it: the session ends instead, and is made anew from its checkpoint.
-    await container.kill().catch((error: unknown) => {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    });
-    throw sessionLost(this.id);
+    const ended = await container.kill().then(
+      () => true,
+      (error: unknown) => {
+        if (isNotFound(error) || isConflict(error)) return false;
+        throw error;
+      },
+    );
+    // A container that has ended by itself may have had another reason.
+    if (ended) this.endedByCommand = true;
+    return sessionLost(this.id);
   }
 
   /** The launcher that looked can run the next command. */
@@ -324,17 +365,40 @@ export class DockerSession extends BaseSession implements Session {
     act: (access: WorkspaceAccess) => Promise<T>,
   ): Promise<T> {
     return this.#inTurn(async () => {
-      const launcher = this.#takeStandby() ?? (await this.#startLauncher(undefined));
+      const lookOnce = async (launcher: Launcher) => {
+        try {
+          const result = await act(this.#workspace(async () => launcher));
+          if (then === "a command follows" && !launcher.ended) this.#keepStandby(launcher);
+          else launcher.close();
+          return result;
+        } catch (error) {
+          if (await this.#wasKilled(error, launcher)) throw new NotBegun();
+          launcher.close();
+          throw error;
+        }
+      };
       try {
-        const result = await act(workspaceOf(this.#place, async () => launcher));
-        if (then === "a command follows" && !launcher.ended) this.#keepStandby(launcher);
-        else launcher.close();
-        return result;
+        return await lookOnce(this.#takeStandby() ?? (await this.#startLauncher(undefined)));
       } catch (error) {
-        launcher.close();
-        throw error;
+        if (!(error instanceof NotBegun)) throw error;
+        await this.#killAll();
+        return await lookOnce(await this.#startLauncher(undefined)).catch(async (again: unknown) => {
+          throw again instanceof NotBegun ? await this.#endSession() : again;
+        });
       }
     });
+  }
+
+  /** The launcher was killed in a container that lives: by what runs beside it. */
+  async #wasKilled(error: unknown, launcher: Launcher): Promise<boolean> {
+    if (!(error instanceof SandboxError && error.code === "SANDBOX_SESSION_LOST")) return false;
+    const exec = await launcher.inspect().catch(() => undefined);
+    if (exec === undefined || exec.Running || (exec.ExitCode ?? 0) <= 128) return false;
+    return await isLiving(this.#place).catch(() => false);
+  }
+
+  #workspace(launcher: () => Promise<Launcher>): WorkspaceAccess {
+    return workspaceOf({ ...this.#place, endSession: () => this.#endSession() }, launcher);
   }
 
   #keepStandby(launcher: Launcher): void {
@@ -415,7 +479,7 @@ export async function feedFiles(host: EngineHost, launcher: Launcher, tar: Uint8
   );
   const unpacked = unpackedBy(launcher.report);
   if (unpacked === undefined) throw sessionLost(session, new Error(launcher.diagnostics));
-  if (unpacked !== 0) throw filesFailed(session, launcher.diagnostics.replaceAll(nonce, ""));
+  if (unpacked !== 0) throw unpackFailed(session, launcher.diagnostics.replaceAll(nonce, ""));
 }
 
 /** Unpacks read-only trees as the container's keeper, whose files no command can change. */
@@ -450,5 +514,9 @@ async function unpackTrees(container: Docker.Container, tar: Uint8Array, session
   // The end of a container ends its execs with 137, and 126 is an exec that found it ended.
   if (result.ExitCode === 137 || (result.ExitCode === 126 && !(await container.inspect()).State.Running))
     throw sessionLost(session);
-  if (result.ExitCode !== 0) throw filesFailed(session, said);
+  if (result.ExitCode !== 0) throw unpackFailed(session, said);
+}
+
+function unpackFailed(session: string, said: string): SandboxError {
+  return refusedUnpacked(said) ?? filesFailed(session, said);
 }

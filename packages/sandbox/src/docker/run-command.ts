@@ -24,7 +24,7 @@ import { largestFile } from "./container-template.ts";
 import type { Launcher } from "./launcher.ts";
 import { parseLauncherReport, runLine } from "./launcher-script.ts";
 import { type ContainerAt, isLiving } from "./prove-life.ts";
-import { isConflict, isNotFound, launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
+import { launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
 
 /** After the command ended, output still on its way has this long to arrive: where the guard has said that there is an end to it, and where not. */
 const WHOLE_MS = 30_000;
@@ -44,8 +44,15 @@ export interface CommandRun extends ContainerAt {
   readonly limits: Limits;
   /** Ends every process of the session but the container's own. */
   readonly killAll: () => Promise<void>;
+  /** Ends the container, because of what runs in it, and gives the error that says so. */
+  readonly endSession: () => Promise<SandboxError>;
   /** Asked only when the container is gone: did its own processes use its memory up? */
   readonly endedByMemory: () => Promise<boolean>;
+}
+
+/** The command did not begin: what runs beside it has killed or stopped what should have started it. */
+export class NotBegun extends Error {
+  override readonly name = "NotBegun";
 }
 
 type Ending = { kind: "exit"; code: number } | { kind: "clock"; clock: "wall" | "cpu" | "silence" } | { kind: "abort" };
@@ -108,7 +115,7 @@ async function follow(
       cpuClock(run, () => parseLauncherReport(nonce, launcher.report).cpuMsBefore, over.signal),
       abortion(options.signal, over.signal),
     ]);
-    if (ending.kind !== "exit") await kill(launcher, nonce, run, over.signal);
+    if (ending.kind !== "exit") await kill(launcher, nonce, run, over.signal, ending.kind);
   } finally {
     over.abort();
   }
@@ -128,6 +135,8 @@ async function follow(
     await requireLiving(run);
     throw launchFailed(run.session, launcher.diagnostics);
   }
+  // The shell waits for the guard, which first reports that it goes on: without that report nothing of the command ran.
+  if (parsed.pid === undefined) throw new NotBegun();
   const ended = ending.kind === "exit" ? ending.code : null;
   const trusted = ended !== null && isBelieved(ended, parsed, true);
   if (ended !== null && !trusted) await endAll(run);
@@ -154,12 +163,9 @@ async function endAll(run: CommandRun): Promise<void> {
 
 /** The session ends with it, and the next command finds it lost. */
 async function endContainer(run: CommandRun): Promise<void> {
-  try {
-    await run.container.kill();
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error))
-      throw outcomeUnknown(run.session, "it could not be ended: its engine does not answer", error);
-  }
+  await run.endSession().catch((error: unknown) => {
+    throw outcomeUnknown(run.session, "it could not be ended: its engine does not answer", error);
+  });
 }
 
 /** Resolves when the engine says the exec has ended. A report or the end of the stream only says when to ask. */
@@ -194,13 +200,21 @@ async function requireLiving(run: CommandRun): Promise<void> {
   if (!living) throw outcomeUnknown(run.session, "its container ended");
 }
 
-async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: AbortSignal): Promise<void> {
+async function kill(
+  launcher: Launcher,
+  nonce: string,
+  run: CommandRun,
+  over: AbortSignal,
+  why: "clock" | "abort",
+): Promise<void> {
   launcher.write("\n");
+  let answered = true;
   const gone = async (ms: number): Promise<boolean> => {
     const giveUp = AbortSignal.any([AbortSignal.timeout(ms), over]);
     while (!giveUp.aborted) {
       const asked = launcher.inspect().catch(() => undefined);
       const exec = await Promise.race([asked, aborted(giveUp)]);
+      answered = exec !== undefined;
       if (exec === undefined) return false;
       const report = parseLauncherReport(nonce, launcher.report);
       if (!exec.Running && (report.exited || launcher.ended)) return true;
@@ -210,7 +224,8 @@ async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: Ab
   };
   if (await gone(GUARD_MS)) return;
   // An engine that does not answer ends it when it goes on: the command's input is closed, which its guard watches.
-  if (run.host.pulse.isSilent()) return launcher.close();
+  // Who aborts waits for no engine; a clock has just heard it answer.
+  if (run.host.pulse.isSilent() || (why === "abort" && !answered)) return launcher.close();
   // The command has stopped its own killer: all the session runs goes.
   const swept = run.killAll().catch(() => {});
   if (await gone(KILL_MS)) return await swept;

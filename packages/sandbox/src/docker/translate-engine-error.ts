@@ -118,14 +118,6 @@ export function outcomeUnknown(session: string, why: string, cause?: unknown): S
   );
 }
 
-export function killFailed(session: string): SandboxError {
-  return new SandboxError(
-    "SANDBOX_KILL_FAILED",
-    `Processes of session ${session} survived SIGKILL.`,
-    "The session was ended; look for processes in uninterruptible sleep.",
-  );
-}
-
 export function sessionBusy(session: string): SandboxError {
   return new SandboxError(
     "SANDBOX_SESSION_BUSY",

@@ -4,6 +4,7 @@
 import { hash, randomInt } from "node:crypto";
 import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { isAlive, ownIdentity, readProcessStat } from "@markmill/process-identity";
+import { refusedUnpacked } from "../pack-files.ts";
 import type { SessionSpec } from "../port.ts";
 import { cgroupFor, createCgroup, removeCgroup } from "./cgroup.ts";
 import { FIRST_UID, GRACE_MS, type Jail, type LiveRecord, pause, START_MS, UIDS } from "./jail.ts";
@@ -118,7 +119,8 @@ async function unpack(jail: Jail, record: LiveRecord, tar: Uint8Array, at: strin
     tar,
     64 * 1024,
   );
-  if (result.code !== 0) throw toolFailure(record, "The files could not be unpacked", result);
+  if (result.code !== 0)
+    throw refusedUnpacked(result.stderr) ?? toolFailure(record, "The files could not be unpacked", result);
 }
 
 export async function removeSession({ directory, leases }: Jail, id: string): Promise<void> {

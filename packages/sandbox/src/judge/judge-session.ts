@@ -13,6 +13,7 @@
 // guest, made while the judge, or the guest before, is at work.
 
 import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Limits } from "../limits.ts";
 import type {
   CommandOutcome,
@@ -36,6 +37,7 @@ import { RelayConnections } from "./relay-connections.ts";
 import { GUEST_SOCKET, RELAY_SCRIPT, WINDOW } from "./relay-script.ts";
 
 const TOOLS = "/run/judge";
+/** For a relay to listen; one that does not has as long again to end. */
 const RELAY_MS = 20_000;
 /** A guest made ahead waits at most as long as the judge may run. */
 const GUEST_GRACE_MS = 5 * 60_000;
@@ -81,10 +83,16 @@ export function isJudgeSession(id: string): boolean {
   return /-judge-[0-9a-f]{8}(-\d+)?$/.test(id);
 }
 
+interface JudgeOptions {
+  readonly signal?: AbortSignal;
+  /** In place of the usual time, for tests. */
+  readonly relayMs?: number;
+}
+
 export async function openJudge(
   sandbox: Pick<Sandbox, "open">,
   spec: JudgeSpec,
-  options: { readonly signal?: AbortSignal } = {},
+  { relayMs = RELAY_MS, ...options }: JudgeOptions = {},
 ): Promise<JudgeSession> {
   const id = `${spec.run.slice(0, 40)}-judge-${randomBytes(4).toString("hex")}`;
   const created = Date.now();
@@ -139,7 +147,7 @@ export async function openJudge(
       options,
     );
     session = fresh(opened);
-    const relay = await startRelay(session, guests);
+    const relay = await startRelay(session, guests, relayMs);
     // Not before: two sessions made at once would each take twice as long, and the judge is waited for.
     guests.prepare();
     return new Judge(id, session, guests, relay, leftOut);
@@ -150,19 +158,20 @@ export async function openJudge(
   }
 }
 
-async function startRelay(session: Session, guests: GuestHost): Promise<RelayConnections> {
+async function startRelay(session: Session, guests: GuestHost, relayMs: number): Promise<RelayConnections> {
   const program = await session.start({ argv: ["perl", `${TOOLS}/relay`, GUEST_SOCKET, String(WINDOW)], cwd: "/" });
   let said = "";
   program.stderr.on("data", (chunk: Buffer) => {
     if (said.length < 2000) said += chunk.toString("latin1");
   });
   const relay = new RelayConnections(program.stdin, program.stdout, (connection) => guests.serve(connection));
-  const timer = setTimeout(() => relay.close(), RELAY_MS);
+  const timer = setTimeout(() => relay.close(), relayMs);
   try {
     await relay.ready;
     return relay;
   } catch {
-    await program.ended;
+    // Its end says what is wrong with the session. An engine that answers and starts nothing never tells of one.
+    await Promise.race([program.ended, pause(relayMs, undefined, { ref: false })]);
     throw new SandboxError(
       "SANDBOX_START_FAILED",
       `The relay of a judge session did not start (${said.replace(/[^\x20-\x7e]/g, " ").trim()}).`,
