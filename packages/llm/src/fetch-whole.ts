@@ -16,6 +16,7 @@
 import { decoderFor, utf8 } from "./charset.ts";
 import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
 import { guardedFetch, isBodiless, refusalOf } from "./guarded-fetch.ts";
+import { parsingRefused } from "./json-depth.ts";
 import { ReplyTooLarge } from "./model-failure.ts";
 import { type Departure, fetchInSlot, type InSlot, type ModelSlot } from "./model-slot.ts";
 import {
@@ -251,8 +252,13 @@ class WholeReply {
     this.#whole = whole;
   }
 
+  /** The library parses the text of JSON, and of every error. */
   async text(): Promise<string> {
-    return (decoderFor(this.headers.get("content-type")) ?? utf8).decode(await this.#whole);
+    const contentType = this.headers.get("content-type");
+    const text = (decoderFor(contentType) ?? utf8).decode(await this.#whole);
+    const why = !this.ok || /[/+]json\b/i.test(contentType ?? "") ? parsingRefused(text) : null;
+    if (why !== null) throw new SyntaxError(why);
+    return text;
   }
 }
 
