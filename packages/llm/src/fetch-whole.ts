@@ -148,7 +148,8 @@ class Exchange implements DispatchHandler {
       this.#destroy(new Error("It is asked elsewhere."));
       return true;
     }
-    const reply = new WholeReply(status, statusText, headers, this.#whole.promise);
+    const mostValues = this.#post.url.pathname.endsWith("/embeddings") ? mostNumbers : mostParts;
+    const reply = new WholeReply(status, statusText, headers, this.#whole.promise, mostValues);
     const refusal = refusalOf(reply, this.#maxBytes);
     const decoders = decodersFor(headers.get("content-encoding"));
     if (refusal !== null) this.#destroy(refusal);
@@ -234,6 +235,10 @@ function terminated(cause: unknown): TypeError {
   return new TypeError("terminated", { cause });
 }
 
+/** Values of JSON: vectors for many texts have some hundred thousand numbers, an answer has a few parts and calls of tools. */
+const mostNumbers = 500_000;
+const mostParts = 50_000;
+
 /** What the library reads of a Response where it does not stream. */
 class WholeReply {
   readonly ok: boolean;
@@ -243,20 +248,22 @@ class WholeReply {
   readonly url = "";
   readonly body = null;
   readonly #whole: Promise<Buffer>;
+  readonly #mostValues: number;
 
-  constructor(status: number, statusText: string, headers: ReplyHeaders, whole: Promise<Buffer>) {
+  constructor(status: number, statusText: string, headers: ReplyHeaders, whole: Promise<Buffer>, mostValues: number) {
     this.ok = status < 300;
     this.status = status;
     this.statusText = statusText;
     this.headers = headers;
     this.#whole = whole;
+    this.#mostValues = mostValues;
   }
 
   /** The library parses the text of JSON, and of every error. */
   async text(): Promise<string> {
     const contentType = this.headers.get("content-type");
     const text = (decoderFor(contentType) ?? utf8).decode(await this.#whole);
-    const why = !this.ok || /[/+]json\b/i.test(contentType ?? "") ? parsingRefused(text) : null;
+    const why = !this.ok || /[/+]json\b/i.test(contentType ?? "") ? parsingRefused(text, this.#mostValues) : null;
     if (why !== null) throw new SyntaxError(why);
     return text;
   }

@@ -232,7 +232,7 @@ describe("a reply of another API", () => {
   it.each([
     ["is nested deeply", '{"choices":', "[".repeat(1_000_000), 200],
     ["is nested deeply and no success", '{"error":', "[".repeat(1_000_000), 500],
-    ["has a million parts", '{"choices":[{"message":{"content":[', `${"{},".repeat(1_000_000)}{}]}}]}`, 200],
+    ["has many parts", '{"choices":[{"message":{"content":[', `${"{},".repeat(30_000)}{}]}}]}`, 200],
   ])("that %s is not parsed, but told as what it is", async (_, before, rest, status) => {
     const { parse } = JSON;
     let longest = 0;
@@ -243,7 +243,7 @@ describe("a reply of another API", () => {
     try {
       const failure = await failureOf(await reply(before + rest, json, status));
       expect(failure.code).toBe(status === 200 ? "MODEL_REPLY_MALFORMED" : "MODEL_SERVER_ERROR");
-      if (status === 200) expect(failure.message).toMatch(/nested more than 500 deep|more than 500000 values/);
+      if (status === 200) expect(failure.message).toMatch(/nested more than 500 deep|more than 50000 values/);
     } finally {
       JSON.parse = parse;
     }

@@ -34,11 +34,8 @@ export function countValues(text: string): number | null {
   return values;
 }
 
-/** Vectors for many texts have some hundred thousand. */
-const mostValues = 500_000;
-
 /** Why a text of a server must not be parsed; null: it may be. */
-export function parsingRefused(text: string): string | null {
+export function parsingRefused(text: string, mostValues: number): string | null {
   const values = countValues(text);
   if (values === null) return `It is nested more than ${mostDepth} deep.`;
   return values > mostValues ? `It has more than ${mostValues} values.` : null;

@@ -1,6 +1,8 @@
 /** What is read of foreign text, by name: pure functions, whose work grows with the text (foreign-text.ts). */
 import { type Flag, findAttempts, findSpokenAttempts, findWording, stripWords } from "@markmill/grading";
 import { hashEmbedding, unitBytes } from "@markmill/llm";
+import { extractCommands, renderTranscript } from "@markmill/sandbox";
+import { decodeText } from "./decode-text.ts";
 import { readDecision } from "./judge-results.ts";
 import { splitPassages } from "./split-passages.ts";
 import { readStructuredText, readToolArguments } from "./structured-reply.ts";
@@ -12,6 +14,9 @@ export const foreignTextFunctions = {
   splitPassages,
   submissionTexts,
   stripWords,
+  decodeText,
+  extractCommands,
+  renderTranscript,
   readDecision,
   hashVectors: (texts: readonly string[], dimensions: number): Uint8Array[] =>
     texts.map((text) => unitBytes(hashEmbedding(text, dimensions))),
