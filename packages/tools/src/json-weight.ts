@@ -6,7 +6,7 @@
  */
 const mostDepth = 500;
 /** Each becomes an object that is checked against the schemas of the protocol. */
-const mostObjects = 50_000;
+const mostObjects = 20_000;
 
 export class JsonWeight {
   #depth = 0;
