@@ -56,4 +56,17 @@ describe("what is wrong with a class is told at its place", () => {
       expect.stringMatching(/^CLASS_PATH_MISSING:1:1 there is nothing at /),
     ]);
   });
+
+  it("takes only a file that is named class.yaml for one: trust is asked about that name", async () => {
+    const at = join(folder, "named");
+    await mkdir(at, { recursive: true });
+    for (const name of ["class.yaml", "other-class.yaml"])
+      await writeFile(join(at, name), "submissions: .\nname: Own\n");
+    const described = async (name: string) => {
+      const read = await readClassHead(join(at, name));
+      return read.ok && read.head.described;
+    };
+    expect(await described("class.yaml")).toBe(true);
+    expect(await described("other-class.yaml")).toBe(false);
+  });
 });

@@ -1,6 +1,6 @@
 /** `markmill grade PATH`: a folder with class.yaml, or an export alone. Says all that is wrong before anything is begun. */
 import { readFile, stat } from "node:fs/promises";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { type Finding, Report } from "@markmill/definition";
 import { SubmissionError, type SubmissionErrorCode } from "@markmill/submission";
 import { readCfgBatch } from "./cfg-batch.ts";
@@ -53,7 +53,7 @@ export async function readClassHead(path: string, options: HeadOptions = {}): Pr
   const report = new Report<ClassFindingCode>();
   const batch = /\.cfg\.json$/i.test(path) ? await readFile(path, "utf8").catch(() => null) : null;
   if (batch !== null) return { ok: false, findings: refuseCfg(batch, path) };
-  const file = path.endsWith(CLASS_FILE) ? path : join(path, CLASS_FILE);
+  const file = basename(path) === CLASS_FILE ? path : join(path, CLASS_FILE);
   const text = await readFile(file, "utf8").catch(() => null);
   if (text === null && !(await exists(path))) {
     report.error(

@@ -40,4 +40,16 @@ describe("a class.yaml that a person is asked about", () => {
     expect(lines.at(-1)).toBe("… and 11 more lines: read the file");
     expect(lines.join()).not.toContain("harmless");
   });
+
+  it("shows the places behind lines that only look like one", () => {
+    const decoy = `name: "allow: none"\n${Array.from({ length: 30 }, (_, n) => `param-${n}: harmless\n`).join("")}`;
+    const lines = shown(`${decoy}repositories:\n  from: roster\n  allow:\n    - https://git.example/\n`) ?? [];
+    expect(lines).toContain("    - https://git.example/");
+    expect(lines.at(-1)).toBe("… and 32 more lines: read the file");
+  });
+
+  it("says where it cuts a long line", () => {
+    const [line] = shown(`repositories: { allow: [ ${"x".repeat(200)}, https://git.example/ ] }\n`) ?? [];
+    expect(line).toMatch(/^repositories: .{146}… and \d+ more characters: read the file$/);
+  });
 });

@@ -12,6 +12,7 @@ import { decisionOn, type TrustSubject } from "./trust-records.ts";
 
 const longest = 1024 * 1024;
 const mostShown = 20;
+const longestShown = 160;
 /** `allow` as a key, and an address with a place for what the roster says of a student. */
 const allowKey = /(?:^|[\s{,"'])allow["']?\s*:/;
 const remote = /(?:https|ssh):\/\//i;
@@ -19,7 +20,7 @@ const field = /\{(?:login|handle|id|key)\}/;
 
 export interface ClassFileWithPlaces {
   readonly subject: TrustSubject;
-  /** The lines from the first place on, without comments. */
+  /** The lines from the first place on, without comments. What is left out is counted. */
   readonly shows: readonly string[];
   readonly stat: Stats;
 }
@@ -35,13 +36,17 @@ export function classFileWithPlaces(file: string): ClassFileWithPlaces | null {
     .filter((line) => !/^\s*(?:#|$)/.test(line));
   const first = lines.findIndex(isPlace);
   if (first < 0) return null;
-  const more = lines.length - first - mostShown;
+  // Where not all can be shown, lines that may hold an address or a path are; else 20 harmless ones could hide the places.
+  const all = lines.slice(first);
+  const telling = all.length <= mostShown ? all : all.filter((line) => line.includes("/") || isPlace(line));
+  const shown = telling.slice(0, mostShown);
+  const more = all.length - shown.length;
   const at = resolve(file);
   const fingerprint = createHash("sha256").update(read.bytes).digest("hex");
   return {
     subject: { path: join(realpathSync(dirname(at)), basename(at)), fingerprint },
     shows: [
-      ...lines.slice(first, first + mostShown).map((line) => line.trimEnd().slice(0, 160)),
+      ...shown.map((line) => cut(line.trimEnd())),
       ...(more > 0 ? [`… and ${more} more lines: read the file`] : []),
     ],
     stat: read.stat,
@@ -50,6 +55,11 @@ export function classFileWithPlaces(file: string): ClassFileWithPlaces | null {
 
 function isPlace(line: string): boolean {
   return allowKey.test(line) || (remote.test(line) && field.test(line));
+}
+
+function cut(line: string): string {
+  const more = line.length - longestShown;
+  return more > 0 ? `${line.slice(0, longestShown)}… and ${more} more characters: read the file` : line;
 }
 
 /** Whether the places of this file count. */

@@ -24,15 +24,45 @@ const memory = () => join(mkdtempSync(join(tmpdir(), "markmill-proof-")), "proof
 const spec = {} as Parameters<Sandbox["open"]>[0];
 
 describe("a sandbox that has to prove itself", () => {
-  it("opens no session when its self-test cannot be passed, and tests once", async () => {
+  it("opens no session when its self-test cannot be made, and makes one test for sessions that are opened at once", async () => {
     const sandbox = broken();
     let started = 0;
     const proven = proveSandbox(sandbox, { onStart: () => started++ });
-    await expect(proven.open(spec)).rejects.toThrow();
-    const tries = sandbox.opened;
-    await expect(proven.open(spec)).rejects.toThrow();
-    expect(sandbox.opened).toBe(tries);
+    const both = await Promise.allSettled([proven.open(spec), proven.open(spec)]);
+    expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     expect(started).toBe(1);
+  });
+
+  it("tests again at the next session when the test could not be made, without being asked for the verdict", async () => {
+    let there = false;
+    const session = {} as Awaited<ReturnType<Sandbox["open"]>>;
+    const late: Sandbox = {
+      ...broken(),
+      open: async () => session,
+      answers: async () => {
+        if (!there) throw new Error("the image is missing");
+      },
+    };
+    const file = memory();
+    writeFileSync(file, JSON.stringify({ [await proofKey(late, { version: "1" })]: Date.now() }));
+    const proven = proveSandbox(late, { memory: file, version: "1" });
+    await expect(proven.open(spec)).rejects.toThrow("the image is missing");
+    there = true;
+    expect(await proven.open(spec)).toBe(session);
+  });
+
+  it("keeps a verdict: a sandbox that was found unsafe is not tested again", async () => {
+    let asked = 0;
+    const unsafe = proveSandbox({
+      ...broken(),
+      async thinWalls() {
+        asked += 1;
+        return [noCgroup];
+      },
+    });
+    for (const _ of [1, 2]) await expect(unsafe.open(spec)).rejects.toThrow(/SANDBOX_THIN/);
+    expect(await unsafe.proven()).toMatchObject({ safe: false });
+    expect(asked).toBe(1);
   });
 
   it("takes a remembered pass of this kernel and boot, for a day; of another, or an older one, it does not", async () => {

@@ -1,6 +1,6 @@
 // A sandbox that is not used before its self-test has passed. Invariants:
 // 1. `open` waits for the verdict, and refuses every session when it is not "safe": no unsafe fallback. A test that could not be made
-//    refuses them too, until `proven` is asked again.
+//    refuses the sessions that wait for it. The next `open` or `proven` begins another one.
 // 2. A thin wall that was not accepted by name refuses every session too, whatever the self-test says.
 // 3. A verdict is remembered only when it is "safe", for a day, and only for the same product, host, kernel, boot, and what the
 //    sandbox says it is made of (engine, runtime, image digest; or the jail's means).
@@ -35,22 +35,18 @@ const rememberedMs = 24 * 3_600_000;
 
 export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): ProvenSandbox {
   let verdict: Promise<Proof> | null = null;
-  let made = true;
   const proof = (): Promise<Proof> => {
     if (verdict !== null) return verdict;
-    made = true;
-    verdict = prove(sandbox, options);
-    verdict.catch(() => {
-      made = false;
+    const asked = prove(sandbox, options);
+    verdict = asked;
+    asked.catch(() => {
+      verdict = null;
     });
-    return verdict;
+    return asked;
   };
   return {
     kind: sandbox.kind,
-    proven() {
-      if (!made) verdict = null;
-      return proof();
-    },
+    proven: proof,
     async open(spec, more) {
       const { safe, failures, thin } = await proof();
       if (safe) return sandbox.open(spec, more);

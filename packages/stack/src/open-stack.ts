@@ -212,6 +212,7 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: 
             return run === null ? null : (readRunOptions(run.options)?.sandbox ?? null);
           },
           open: (choice) => openProvenSandbox(choice, config, cwd, log),
+          watched: only === null,
         });
   const worker = await openWorker({
     ...ground,
@@ -229,6 +230,8 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: 
     catalogue: models.catalogue,
     modelsFor: (run) => (obeys ? models.modelsFor(run) : null),
     sandbox,
+    // A run may have been started with another sandbox than the worker's own, so its commands do not wait for that one.
+    unsafe: obeys ? "refuse" : "abstain",
     ...(functions === undefined ? {} : { functions }),
     onDeaf: onDeaf ?? leave,
   });

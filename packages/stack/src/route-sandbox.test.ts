@@ -26,6 +26,7 @@ describe("routeSandbox", () => {
       own: { choice: "none", sandbox: recorder("none", asked) },
       choiceOf: async (rootId) => choices[rootId] ?? null,
       open: async (choice) => recorder(choice === "none" ? "none" : "jail", asked),
+      watched: false,
     });
     for (const id of ["trusted", "foreign", "foreign", "silent"])
       await expect(sandbox.open(spec(id))).rejects.toThrow("recorded");
@@ -44,10 +45,26 @@ describe("routeSandbox", () => {
         tries += 1;
         throw new Error("no engine");
       },
+      watched: false,
     });
     await expect(sandbox.open(spec("a"))).rejects.toThrow("no engine");
     await expect(sandbox.open(spec("a"))).rejects.toThrow("no engine");
     expect(tries).toBe(2);
     await expect(sandbox.list()).resolves.toEqual([]);
+  });
+
+  it("says of the worker's own sandbox whether it has passed its self-test, where the worker stays", async () => {
+    const sandbox = { ...recorder("docker", []), proven: async () => ({ safe: true, failures: [], thin: [] }) };
+    const routes = {
+      own: { choice: "docker" as const, sandbox },
+      choiceOf: async () => null,
+      open: async () => sandbox,
+    };
+    const stays = routeSandbox({ ...routes, watched: true });
+    expect("proven" in stays && (await stays.proven())).toMatchObject({ safe: true });
+    // A worker of one run tests its sandbox when a command needs it.
+    expect(routeSandbox({ ...routes, watched: false })).not.toHaveProperty("proven");
+    const plain = { choice: "none" as const, sandbox: recorder("none", []) };
+    expect(routeSandbox({ ...routes, own: plain, watched: true })).not.toHaveProperty("proven");
   });
 });

@@ -2,17 +2,19 @@
  * One worker, several sandboxes: every run gets the kind it was started with, never that of whoever works for it. Kinds other than
  * the worker's own are opened when a run first needs them.
  */
-import type { Sandbox, SandboxChoice } from "@markmill/sandbox";
+import type { ProvenSandbox, Sandbox, SandboxChoice } from "@markmill/sandbox";
 
 export interface SandboxRoutes {
   /** The worker's own. */
-  readonly own: { readonly choice: SandboxChoice; readonly sandbox: Sandbox };
+  readonly own: { readonly choice: SandboxChoice; readonly sandbox: Sandbox | ProvenSandbox };
   /** What a root run was started with; null: it does not say. */
   readonly choiceOf: (rootId: string) => Promise<SandboxChoice | null>;
   readonly open: (choice: SandboxChoice) => Promise<Sandbox>;
+  /** Of a worker that stays: its own sandbox is tested at its start, and watched. Else it is tested when a command needs it. */
+  readonly watched: boolean;
 }
 
-export function routeSandbox({ own, choiceOf, open }: SandboxRoutes): Sandbox {
+export function routeSandbox({ own, choiceOf, open, watched }: SandboxRoutes): Sandbox | ProvenSandbox {
   const opened = new Map<SandboxChoice, Promise<Sandbox>>([[own.choice, Promise.resolve(own.sandbox)]]);
   const sandboxOf = (choice: SandboxChoice): Promise<Sandbox> => {
     const known = opened.get(choice);
@@ -36,6 +38,7 @@ export function routeSandbox({ own, choiceOf, open }: SandboxRoutes): Sandbox {
     async remove(id) {
       for (const sandbox of await all()) await sandbox.remove(id);
     },
+    ...(watched && "proven" in own.sandbox ? { proven: own.sandbox.proven } : {}),
     ...(own.sandbox.answers === undefined ? {} : { answers: own.sandbox.answers }),
     async close() {
       for (const sandbox of await all()) await sandbox.close();

@@ -39,6 +39,12 @@ it("tells of an outage when it begins, once a minute and when it ends, however m
   });
   expect(lines[0]?.fields.fix).toContain("REDIS_URL");
   expect(lines[1]?.fields).toMatchObject({ times: 6_001, heldBack: 5_999 });
+  expect(lines[1]?.message).toMatch(
+    /^queue \(QUEUE_UNREACHABLE\): still failing since \S+: 6001 errors, 5999 not logged; now: /,
+  );
+  expect(lines.at(-1)?.message).toMatch(
+    /^queue \(QUEUE_UNREACHABLE\): ended after \S+ s; 15000 errors, \d+ not logged$/,
+  );
   const last = lines.at(-1)?.fields;
   expect(last).toMatchObject({ component: "queue", code: "QUEUE_UNREACHABLE", times: 15_000 });
   const heldBack = lines.reduce((sum, { fields }) => sum + Number(fields.heldBack ?? 0), 0);
@@ -54,14 +60,18 @@ it("keeps different troubles apart, and defects by their words", () => {
     log.error({ err: new StoreError("STORE_BUG", `odd ${id}`) }, "an activity could not be claimed");
     log.error({ err: new StoreError("STORE_BUG", `odder ${id}`) }, "an activity could not be claimed");
     log.error({ err: new TypeError(`x ${id} is not a function`) }, "an activity could not be claimed");
+    const misused = Object.assign(new TypeError(`argument ${id}`), { code: "ERR_INVALID_ARG_TYPE" });
+    log.error({ err: misused }, "an activity could not be claimed");
   }
   expect(lines.map(({ fields }) => `${fields.component} ${fields.code} ${fields.err instanceof Error}`)).toEqual([
     "queue QUEUE_UNREACHABLE false",
     "database STORE_FULL false",
-    "database STORE_BUG false",
-    "database STORE_BUG false",
+    "database STORE_BUG true",
+    "database STORE_BUG true",
     "process undefined true",
+    "process ERR_INVALID_ARG_TYPE true",
   ]);
+  expect(lines[2]?.fields).toMatchObject({ error: "odd 17", fix: expect.stringContaining("report") });
 });
 
 it("passes on what is no trouble, each time", () => {

@@ -41,24 +41,30 @@ export function createTroubleLog(log: StackLog, pace: TroublePace = usualPace, n
     watch();
   }
 
-  function write(level: "warn" | "error", name: TroubleName, line: Line, fields: object, message: string): void {
-    const { component, code } = name;
-    const called = code === null ? component : `${component}: ${code}`;
+  function write(
+    level: "warn" | "error",
+    name: TroubleName,
+    line: Line,
+    fields: { readonly err?: unknown },
+    message: string,
+  ): void {
+    const { component, code, defect } = name;
+    const called = code === null ? component : `${component} (${code})`;
     const about = { trouble: line.is, component, ...(code === null ? {} : { code }) };
     if (line.is === "ended") {
       const { lastedMs, times, heldBack } = line;
-      const text = `${called} has ended: it lasted ${seconds(lastedMs)}, was met ${times} times, ${heldBack} without a line`;
+      const text = `${called}: ended after ${seconds(lastedMs)}; ${countErrors(times, heldBack)}`;
       log.warn({ ...about, lastedMs, times, heldBack }, text);
       return;
     }
-    const told = tellError(fields, code !== null);
+    const told = tellError(fields, defect);
     if (line.is === "began") {
       log[level]({ ...about, ...told }, message);
       return;
     }
     const { since, times, heldBack } = line;
     const started = new Date(since).toISOString();
-    const text = `${called} lasts since ${started}: met ${times} times, ${heldBack} without a line; now: ${message}`;
+    const text = `${called}: still failing since ${started}: ${countErrors(times, heldBack)}; now: ${message}`;
     log[level]({ ...about, ...told, since: started, times, heldBack }, text);
   }
 
@@ -99,14 +105,18 @@ export function createTroubleLog(log: StackLog, pace: TroublePace = usualPace, n
   };
 }
 
-/** An error with a code is told by its words and its fix. One without is a defect, whose stack is needed. */
-function tellError(fields: object, hasCode: boolean): object {
-  const { err, ...others } = fields as { readonly err?: unknown };
-  if (!hasCode) return fields;
-  const { message, fix } = describeError(err);
-  return { ...others, error: message, ...(fix === null ? {} : { fix }) };
+/** Known trouble is told by its words and its fix. Of a defect the stack and the causes (`err`) are needed as well. */
+function tellError(fields: { readonly err?: unknown }, defect: boolean): object {
+  const { err, ...others } = fields;
+  const { code, message, fix } = describeError(err);
+  const told = { ...others, ...(code === null ? {} : { error: message }), ...(fix === null ? {} : { fix }) };
+  return defect ? { ...told, err } : told;
 }
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+}
+
+function countErrors(times: number, heldBack: number): string {
+  return `${times} ${times === 1 ? "error" : "errors"}, ${heldBack} not logged`;
 }

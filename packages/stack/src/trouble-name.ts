@@ -8,6 +8,8 @@ export interface TroubleName {
   readonly code: string | null;
   /** Equal for one trouble. */
   readonly key: string;
+  /** No known trouble of a server: where it happened is needed. */
+  readonly defect: boolean;
 }
 
 /** By the beginning of the code. */
@@ -26,7 +28,7 @@ export function nameTrouble(error: unknown, message: string): TroubleName {
   const { code, message: why } = describeError(error);
   const component = components.find(([beginning]) => code !== null && beginning.test(code))?.[1] ?? "process";
   const known = code !== null && component !== "process" && !defects.test(code);
-  return { component, code, key: known ? code : `${code} ${message} ${withoutNumbers(why)}` };
+  return { component, code, key: known ? code : `${code} ${message} ${withoutNumbers(why)}`, defect: !known };
 }
 
 /** Without what differs from one time to the next: ids, ports, times. */
