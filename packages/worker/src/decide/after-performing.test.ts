@@ -73,6 +73,11 @@ describe("after a performance that threw", () => {
     });
   });
 
+  it("a fault of the database server is given back, whatever was asked", () => {
+    for (const code of ["STORE_SERVER_FAULT", "STORE_REFUSED", "STORE_SCHEMA_MISSING"] as const)
+      expect(afterFailedPerformance(new StoreError(code, "odd"), calm)).toBeNull();
+  });
+
   const limit = new ThreadCallFailed("the text takes longer than 60 s to read");
   it.each([new TypeError("t"), new RangeError("r"), new ReferenceError("f"), new SyntaxError("s"), limit])(
     "a defect (%s) is tried again; once commands may have run, what they did is unknown",

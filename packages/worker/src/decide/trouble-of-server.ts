@@ -3,6 +3,7 @@ import type { StoreError, StoreErrorCode } from "@markmill/store";
 
 const ofTheServer: ReadonlySet<StoreErrorCode> = new Set([
   "STORE_REFUSED",
+  "STORE_SERVER_FAULT",
   "STORE_UNTRUSTED",
   "STORE_READ_ONLY_SETTING",
   "STORE_POOLER",
