@@ -79,7 +79,7 @@ beforeAll(async () => {
   server = await makePlace({
     ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini", API_PORT: "0" },
     ...{ WORKFLOW_ENV: "TONE", TONE: "a secret tone", SANDBOX: "none" },
-    TOOL_ALLOW: "127.0.0.1",
+    ...{ TOOL_ALLOW: "127.0.0.1", API_CORS_ORIGINS: "https://portal.example.edu" },
   });
   const up = await markmill(server, ["up", "--detach"]);
   const told = up.stdout + up.stderr;
@@ -361,6 +361,13 @@ describe("against a server", () => {
       receiver.closeAllConnections();
       await new Promise((resolve) => receiver.close(resolve));
     }
+  });
+
+  it("the server lets pages of API_CORS_ORIGINS call it", async () => {
+    const origin = "https://portal.example.edu";
+    const response = await fetch(`${place.env.MARKMILL_URL}/health/live`, { headers: { origin } });
+    await response.body?.cancel();
+    expect(response.headers.get("access-control-allow-origin")).toBe(origin);
   });
 
   it("works that are no longer handed in stop to count, as without a server", async () => {

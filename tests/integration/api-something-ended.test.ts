@@ -119,3 +119,22 @@ it("the stream of a run tells of questions, those of runs that it called include
   for (let one = await follow.next(); one.done !== true; one = await follow.next()) types.push(one.value.type);
   expect(types).toEqual(["run.started", "activity.succeeded", "activity.succeeded"]);
 });
+
+it("the stream of a called run tells of the questions below it", async () => {
+  const owner = await api.client("owner");
+  const files = {
+    "main.wf.md": workflow('  START --> CALL_A["CALL: middle.wf.md"] --> SUCCESS'),
+    "middle.wf.md": workflow('  START --> CALL_B["CALL: asks.wf.md"] --> ASK_MIDDLE["ASK: And now?"] --> SUCCESS'),
+    "asks.wf.md": workflow('  START --> ASK_DEEP["ASK: What now?"] --> SUCCESS'),
+  };
+  const { hash } = await owner.saveDefinition({ body: { root: "main.wf.md", files } });
+  const { id } = await owner.startRun({ body: { definition: hash } });
+  const middle = await until(async () => (await owner.listChildRuns({ params: { id } })).items[0]?.id);
+  const asked: string[] = [];
+  for await (const { event, data } of eventsOf(await stream(`/v1/runs/${middle}/stream`))) {
+    if (event !== "ask") continue;
+    asked.push(data.node);
+    await owner.answerAsk({ params: { id: data.id }, body: { text: "Go on." } });
+  }
+  expect(asked).toEqual(["ASK_DEEP", "ASK_MIDDLE"]);
+});

@@ -44,7 +44,8 @@ async function* frames(
   signal: AbortSignal,
 ): AsyncGenerator<Frame> {
   let last = after;
-  const told = new Set<number>();
+  /** Questions that were told, or are of another branch of the tree. */
+  const seen = new Set<number>();
   let looked = performance.now();
   while (!signal.aborted) {
     const waitMs = Math.max(0, Math.ceil(Math.min(askMs, aliveMs - (performance.now() - looked))));
@@ -63,10 +64,18 @@ async function* frames(
       return;
     }
     for (const ask of await store.asks.list(rootId)) {
-      if (told.has(ask.activityId) || (runId !== rootId && ask.runId !== runId)) continue;
-      told.add(ask.activityId);
-      yield { event: "ask", data: presentAsk(ask) };
+      if (seen.has(ask.activityId)) continue;
+      seen.add(ask.activityId);
+      if (runId === rootId || (await isAtOrBelow(store, runId, ask.runId)))
+        yield { event: "ask", data: presentAsk(ask) };
     }
     if (quiet && page.entries.length === 0) yield { data: null };
   }
+}
+
+/** Whether `wanted` is the run, or was called by it or below it. */
+async function isAtOrBelow(store: Caller["store"], runId: string, wanted: string): Promise<boolean> {
+  if (runId === wanted) return true;
+  for (const { id } of await store.runs.children(runId)) if (await isAtOrBelow(store, id, wanted)) return true;
+  return false;
 }
