@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, createClient } from "@markmill/contract";
 import { parseScript, startScriptedModel } from "@markmill/llm";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { writeWorkflows } from "../e2e/cli-workflows.ts";
 import {
   type MarkmillPlace,
@@ -194,6 +194,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
   it.each([
     ["is full", "QUEUE_FULL", () => admin.config("SET", "maxmemory", "1"), () => admin.config("SET", "maxmemory", "0")],
     ["is a replica", "QUEUE_READ_ONLY", () => admin.replicaof("127.0.0.1", 1), () => admin.replicaof("NO", "ONE")],
+    ["says nothing", "QUEUE_UNREACHABLE", () => redis.freeze(), () => redis.thaw()],
   ])("tells that Redis %s, and that it is well again", async (_, code, break_, mend) => {
     await break_();
     // The API takes runs without a queue.
@@ -201,9 +202,25 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
       .poll(() => ready("queue"))
       .toEqual([`worker 503 ${code}`, `supervisor 503 ${code}`, `api 200 ${code}`]);
     expect((await ask("worker", "ready")).components.queue?.fix).toMatch(/Redis|REDIS_URL/);
+    // Also where nothing is under way.
+    await expect.poll(() => linesOf("worker", code).length).toBeGreaterThan(0);
     await allLive();
     await mend();
     await expect.poll(() => ready("queue")).toEqual(["worker 200 ok", "supervisor 200 ok", "api 200 ok"]);
+  });
+
+  // Longer than a worker waits that hears nothing.
+  it.runIf(inject("thorough"))("no worker leaves while Redis is full for long", async () => {
+    await startRuns("full");
+    await admin.config("SET", "maxmemory", "1");
+    await sleep(35_000);
+    expect((await ask("worker", "ready")).components).toMatchObject({
+      queue: { code: "QUEUE_FULL" },
+      worker: { ok: true },
+    });
+    await allLive();
+    await admin.config("SET", "maxmemory", "0");
+    await runsEnd("full");
   });
 
   it.each([

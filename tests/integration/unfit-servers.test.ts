@@ -235,6 +235,18 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
     }
   });
 
+  it("a server without the database in the URL is refused", async () => {
+    const server = await freshRedis();
+    try {
+      await expect(openQueues({ backend: { kind: "redis", url: `${server.url}/99` } })).rejects.toMatchObject({
+        code: "QUEUE_REFUSED",
+        message: expect.stringContaining("DB index is out of range"),
+      });
+    } finally {
+      await server.stop();
+    }
+  });
+
   it("a Sentinel is refused", async () => {
     const server = await freshRedis();
     const sentinel = await startSentinel(server.port);

@@ -127,6 +127,9 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
     await ringing.connect();
     const fault = unfitRedis(await ringing.info());
     if (fault !== null) throw fault;
+    // The client goes on in database 0 where the server does not have the one in the URL.
+    const { db = 0 } = ringing.options;
+    if (db !== 0) await ringing.select(db);
     await tryToWrite(ringing, `${prefix}:start`);
   } catch (error) {
     ringing.disconnect();

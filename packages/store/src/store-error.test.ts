@@ -46,6 +46,7 @@ it.each([
   [{ code: "INVALID_CA", message: "invalid CA certificate" }, "STORE_UNTRUSTED", false],
   [{ code: "08P01", message: "password authentication failed" }, "STORE_REFUSED", false],
   [{ code: "08P01", message: "no such database: nothing" }, "STORE_REFUSED", false],
+  [{ code: "08P01", message: 'database "nothing" does not exist' }, "STORE_REFUSED", false],
   [{ code: "08P01", message: "no more connections allowed (max_client_conn)" }, "STORE_BUSY", true],
   [{ code: "22P02", message: "invalid input syntax" }, "STORE_BUG", false],
 ])("%o is %s", (given, code, transient) => {

@@ -168,7 +168,7 @@ export class StoreError extends Error {
 const poolerRefuses = /^unsupported startup parameter|^prepared statement "/;
 /** PgBouncer tells these as a fault of the connection. */
 const poolerSays: readonly (readonly [RegExp, StoreErrorCode])[] = [
-  [/password authentication failed|SASL authentication failed|no such (?:user|database)\b/, "STORE_REFUSED"],
+  [/authentication failed|no such (?:user|database)\b|does not exist/, "STORE_REFUSED"],
   [/no more connections allowed|client connections exceeded|query_wait_timeout/, "STORE_BUSY"],
 ];
 const bySqlState: readonly (readonly [RegExp, StoreErrorCode])[] = [

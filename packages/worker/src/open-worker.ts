@@ -192,8 +192,14 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
   });
 
+  // A worker that waits for its queue hears of no trouble: it has to ask.
+  const askQueue = () =>
+    queues.probe().catch((error: unknown) => log.warn({ err: error }, "the queue takes no jobs at the moment"));
   await heart();
-  const beating = setInterval(() => void heart(), beatMs);
+  const beating = setInterval(() => {
+    void heart();
+    void askQueue();
+  }, beatMs);
   const reap = async () => {
     if (sandbox === null) return;
     const { removed } = await reapSessions(database, sandbox, { app, host }, log);
