@@ -260,7 +260,9 @@ describe("a reply of another API", () => {
 describe("an endpoint that takes no schema", () => {
   it("is told of it in words, from the second request on; the first is refused and not booked", async () => {
     const bodies: { response_format?: unknown; messages: { content: string }[] }[] = [];
+    const keys: unknown[] = [];
     const url = await listen((asked, response) => {
+      keys.push(asked.headers["idempotency-key"]);
       const pieces: Buffer[] = [];
       asked.on("data", (piece: Buffer) => pieces.push(piece));
       asked.on("end", () => {
@@ -274,9 +276,12 @@ describe("an endpoint that takes no schema", () => {
     });
     const asking = client(url);
     const wanted = { ...request, schema: { name: "reply", schema: { type: "object" } } };
-    const refused = await asking.complete(wanted).catch((reason: unknown) => reason);
+    const idempotencyKey = "k";
+    const refused = await asking.complete(wanted, { idempotencyKey }).catch((reason: unknown) => reason);
     expect(refused).toMatchObject({ code: "MODEL_FORMAT_REFUSED", next: "retry", billed: "no" });
-    expect(await asking.complete(wanted)).toMatchObject({ text: "{}" });
+    expect(await asking.complete(wanted, { idempotencyKey })).toMatchObject({ text: "{}" });
+    // An endpoint that honours the key must not answer with its refusal.
+    expect(keys).toEqual(["k", "k-words"]);
     expect(bodies[1]?.response_format).toBeUndefined();
     expect(bodies[1]?.messages.at(-1)?.content).toContain('{"type":"object"}');
   });

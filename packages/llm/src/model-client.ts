@@ -151,11 +151,15 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
         arrived: limit.stop,
       });
       const until = call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal;
-      const headers = call.idempotencyKey === undefined ? {} : { "Idempotency-Key": call.idempotencyKey };
+      const inWords = !model.jsonSchema || withoutSchemas.has(model.name);
+      // Another request than the one that was refused with its schema: an endpoint that honours the key would answer with the refusal.
+      const another = request.schema !== undefined && inWords && model.jsonSchema;
+      const { idempotencyKey } = call;
+      const headers: Record<string, string> =
+        idempotencyKey === undefined ? {} : { "Idempotency-Key": another ? `${idempotencyKey}-words` : idempotencyKey };
       const whole: Sending = { headers, fetchOptions: { slot, until, departure } satisfies InSlot };
       // The library ends a stream by its own signal, which follows this one.
       const stream = { headers, fetchOptions: { slot } satisfies InSlot, signal: until };
-      const inWords = !model.jsonSchema || withoutSchemas.has(model.name);
       try {
         call.signal?.throwIfAborted();
         if (request.embed !== undefined) return await embedded(asking, model, request, whole);
