@@ -238,7 +238,8 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   it("a container that is made and not started yet belongs to a session that is starting", async () => {
     const id = `e-${randomBytes(6).toString("hex")}`;
     opened.push(id);
-    const Labels = { "markmill.sandbox": "1", "markmill.session": id, "markmill.app": "markmill-test" };
+    const created = { "markmill.created": new Date().toISOString() };
+    const Labels = { "markmill.sandbox": "1", "markmill.session": id, "markmill.app": "markmill-test", ...created };
     await docker.createContainer({ name: `markmill-new-${id}`, Image: image, Cmd: ["sleep", "600"], Labels });
     const sandbox = await sandboxOn([host]);
     expect((await sandbox.list()).find((one) => one.id === id)).toMatchObject({ status: "starting" });
