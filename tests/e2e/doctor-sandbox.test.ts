@@ -43,7 +43,7 @@ it.skipIf(docker === null)("fails where no engine serves, and where the image is
   expect(await ask([absent])).toMatchObject({ code: 1 });
   const { code, of } = await ask([docker?.host ?? ""], "markmill-no-such-image");
   expect(code).toBe(1);
-  expect(of(docker?.host ?? "").at(-1)).toMatchObject({
+  expect(of(docker?.host ?? "").find(({ check }) => check === "image")).toMatchObject({
     state: "fail",
     message: expect.stringContaining("SANDBOX_IMAGE_REFUSED"),
   });

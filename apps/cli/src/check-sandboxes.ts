@@ -1,93 +1,138 @@
-/** Of 'markmill doctor --sandbox': every engine that is configured, and the jail, each by itself. One that is absent hides no other. */
+/**
+ * Of 'markmill doctor --sandbox': every engine that is configured, and the jail, each by itself.
+ *
+ * C1  An engine that serves nothing hides no other. It is no failure while commands run on another one, or in the jail.
+ * C2  What an engine lacks that can hold sessions is a failure, however good the others are: it gets sessions too.
+ * C3  SANDBOX=auto takes Docker as soon as one engine can hold sessions. The jail counts only where none can.
+ */
 import { existsSync } from "node:fs";
 import { type Config, redactUrl } from "@markmill/config";
-import type { DockerDescription, JailDescription, Sandbox } from "@markmill/sandbox";
+import type { EngineStanding, JailDescription, Sandbox } from "@markmill/sandbox";
 import { describeError } from "@markmill/stack";
-import type { Finding } from "./finding.ts";
+import { formatBytes } from "./amounts.ts";
+import { type Finding, judgeRoom } from "./finding.ts";
 import { withSandboxToTest } from "./sandbox-to-test.ts";
 
+type ThinWall = EngineStanding["thinWalls"][number];
+type SelfTest = NonNullable<EngineStanding["selfTest"]>;
+
 const localSocket = "/var/run/docker.sock";
-const answerMs = 10_000;
 
 export async function checkSandboxes(config: Config, cwd: string, test: boolean): Promise<Finding[]> {
-  const { kind, hosts } = config.sandbox;
+  const { kind, hosts, images, runtime, accept } = config.sandbox;
   if (kind === "none") {
     const message = "none (SANDBOX=none): commands of workflows are refused";
     return [{ check: "sandbox", state: "warn", message, fix: "Set SANDBOX to auto, docker or jail." }];
   }
+  const local = kind === "docker" || existsSync(localSocket) ? [`unix://${localSocket}`] : [];
+  const { describeEngines } = await import("@markmill/sandbox");
   const engines =
-    hosts.length > 0 ? hosts : kind === "docker" || existsSync(localSocket) ? [`unix://${localSocket}`] : [];
-  const found: Finding[][] = [];
-  if (kind !== "jail") for (const host of engines) found.push(await checkOne("docker", host, config, cwd, test));
-  if (kind !== "docker") found.push(await checkOne("jail", null, config, cwd, test));
-  const serves = found.some((of) => of.every(({ state }) => state !== "fail"));
-  // Commands run on those that serve; a worker without any runs none.
-  return found.flatMap((of) => of.map((one) => (serves && one.state === "fail" ? { ...one, state: "warn" } : one)));
+    kind === "jail"
+      ? []
+      : await describeEngines(
+          { hosts: hosts.length > 0 ? hosts : local, images, ...(runtime === null ? {} : { runtime }) },
+          { selfTest: test },
+        );
+  const jail = kind === "docker" ? [] : await checkJail(config, cwd, test);
+  return weighSandboxes(engines, jail, accept);
 }
 
-async function checkOne(
-  kind: "docker" | "jail",
-  host: string | null,
-  config: Config,
-  cwd: string,
-  test: boolean,
-): Promise<Finding[]> {
-  const check = host === null ? "jail" : "engine";
-  const name = host === null ? "" : `${redactUrl(host)}: `;
-  const only = host === null ? config : { ...config, sandbox: { ...config.sandbox, hosts: [host] } };
+export function weighSandboxes(
+  engines: readonly EngineStanding[],
+  jail: readonly Finding[],
+  accept: Config["sandbox"]["accept"],
+): Finding[] {
+  const onDocker = engines.some(({ problem }) => problem === null) && engines.every(({ wellFormed }) => wellFormed);
+  const inJail = jail.length > 0 && jail.every(({ state }) => state !== "fail");
+  return [
+    ...engines.flatMap((engine) => {
+      const found = findingsOf(engine, accept);
+      return engine.problem !== null && engine.wellFormed && (onDocker || inJail) ? warnedOf(found) : found;
+    }),
+    ...(onDocker ? warnedOf(jail) : jail),
+  ];
+}
+
+function warnedOf(findings: readonly Finding[]): Finding[] {
+  return findings.map((one) => (one.state === "fail" ? { ...one, state: "warn" } : one));
+}
+
+function findingsOf(engine: EngineStanding, accept: Config["sandbox"]["accept"]): Finding[] {
+  const name = `${redactUrl(engine.host)}: `;
+  if (engine.problem !== null) return [failed("engine", name, engine.problem)];
+  const { facts, images, storage, thinWalls, selfTest } = engine;
+  const { engineVersion = "", runcVersion = "", cgroupVersion = "" } = facts ?? {};
+  const means = `Docker ${engineVersion}, runc ${runcVersion || "unknown"}, cgroup v${cgroupVersion}`;
+  const findings: Finding[] = [{ check: "engine", state: "ok", message: name + means }];
+  for (const image of images) {
+    findings.push(
+      image.present
+        ? { check: "image", state: "ok", message: `${name}${image.name} is there` }
+        : {
+            check: "image",
+            state: "fail",
+            message: `${name}SANDBOX_IMAGE_REFUSED: ${image.name} is not there, and images are never pulled on demand`,
+            fix: "Build or pull it there ahead (infra/images/sandbox), or take it out of SANDBOX_IMAGE and SANDBOX_IMAGES.",
+          },
+    );
+  }
+  if (storage !== null && storage.freeBytes !== null) {
+    findings.push({
+      check: "disk",
+      state: judgeRoom(storage.freeBytes),
+      message: `${name}${formatBytes(storage.freeBytes)} free at ${storage.place} (${storage.driver})`,
+      fix: "Free some space there, or move the engine's data root to a larger disk.",
+    });
+  }
+  for (const wall of thinWalls) findings.push(tellWall(name, wall, accept));
+  if (selfTest !== null) findings.push(tellTest(name, selfTest));
+  return findings;
+}
+
+async function checkJail(config: Config, cwd: string, test: boolean): Promise<Finding[]> {
   const findings: Finding[] = [];
   try {
-    await withSandboxToTest(kind, only, { cwd, warn: () => undefined }, async (sandbox) => {
-      findings.push({ check, state: "ok", message: `${name}${await meansOf(sandbox)}` });
-      if (host !== null) {
-        await within(sandbox.answers?.() ?? Promise.resolve());
-        findings.push({ check: "image", state: "ok", message: `${name}${config.sandbox.image} is there` });
-      }
-      for (const wall of (await sandbox.thinWalls?.()) ?? []) {
-        const accepted = config.sandbox.accept.includes(wall.name);
-        const message = `${name}THIN WALL (${wall.name}): ${wall.message}${accepted ? " It is accepted." : ""}`;
-        findings.push({ check: "sandbox wall", state: accepted ? "warn" : "fail", message, fix: wall.fix });
-      }
+    await withSandboxToTest("jail", config, { cwd, warn: () => undefined }, async (sandbox) => {
+      findings.push({ check: "jail", state: "ok", message: await meansOf(sandbox) });
+      for (const wall of (await sandbox.thinWalls?.()) ?? []) findings.push(tellWall("", wall, config.sandbox.accept));
       if (!test) return;
       const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");
-      const report = await runSelfTest(sandbox, kind === "docker" ? { image: config.sandbox.image } : {});
-      const { safe, failures } = judgeSelfTest(report);
-      findings.push(
-        safe
-          ? { check: "self-test", state: "ok", message: `${name}all ${report.probes.length} probes refused` }
-          : {
-              check: "self-test",
-              state: "fail",
-              message: name + failures.join("\n"),
-              fix: "Do not run untrusted commands here; 'markmill sandbox self-test' shows all probes.",
-            },
-      );
+      const report = await runSelfTest(sandbox, {});
+      findings.push(tellTest("", { ...judgeSelfTest(report), probes: report.probes.length }));
     });
   } catch (error) {
-    const { code, message, fix } = describeError(error);
-    const text = `${name}${code === null ? "" : `${code}: `}${message}`;
-    findings.push({ check, state: "fail", message: text, ...(fix === null ? {} : { fix }) });
+    findings.push(failed("jail", "", error));
   }
   return findings;
 }
 
 async function meansOf(sandbox: Sandbox): Promise<string> {
   const described: unknown =
-    "describe" in sandbox && typeof sandbox.describe === "function" ? await sandbox.describe() : [];
-  if (!Array.isArray(described)) {
-    return Object.entries(described as JailDescription)
-      .map(([means, by]) => `${means} by ${by}`)
-      .join(", ");
-  }
-  const facts = (described as readonly DockerDescription[])[0]?.facts;
-  if (facts === undefined) return sandbox.kind;
-  const { engineVersion, runcVersion, cgroupVersion } = facts;
-  return `Docker ${engineVersion}, runc ${runcVersion || "unknown"}, cgroup v${cgroupVersion}`;
+    "describe" in sandbox && typeof sandbox.describe === "function" ? await sandbox.describe() : {};
+  return Object.entries(described as JailDescription)
+    .map(([means, by]) => `${means} by ${by}`)
+    .join(", ");
 }
 
-/** An engine that stands still must not hold the command. */
-async function within(asked: Promise<void>): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${answerMs / 1000} s`)), answerMs);
-  await Promise.race([asked, promise]).finally(() => clearTimeout(timer));
+function tellWall(name: string, wall: ThinWall, accept: Config["sandbox"]["accept"]): Finding {
+  const accepted = accept.includes(wall.name);
+  const message = `${name}THIN WALL (${wall.name}): ${wall.message}${accepted ? " It is accepted." : ""}`;
+  return { check: "sandbox wall", state: accepted ? "warn" : "fail", message, fix: wall.fix };
+}
+
+function tellTest(name: string, { safe, failures, probes }: SelfTest): Finding {
+  return safe
+    ? { check: "self-test", state: "ok", message: `${name}all ${probes} probes refused` }
+    : {
+        check: "self-test",
+        state: "fail",
+        message: name + failures.join("\n"),
+        fix: "Do not run untrusted commands here; 'markmill sandbox self-test' shows all probes.",
+      };
+}
+
+function failed(check: string, name: string, error: unknown): Finding {
+  const { code, message, fix } = describeError(error);
+  const text = `${name}${code === null ? "" : `${code}: `}${message}`;
+  return { check, state: "fail", message: text, ...(fix === null ? {} : { fix }) };
 }

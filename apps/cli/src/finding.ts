@@ -5,3 +5,11 @@ export interface Finding {
   readonly message: string;
   readonly fix?: string;
 }
+
+const scarce = 1024 ** 3;
+const tooLittle = 100 * 1024 ** 2;
+
+/** Of free bytes on a disk. */
+export function judgeRoom(free: number): Finding["state"] {
+  return free < tooLittle ? "fail" : free < scarce ? "warn" : "ok";
+}

@@ -10,6 +10,7 @@ export {
 } from "./commands/extract-commands.ts";
 export { parseInSession, splitCommands } from "./commands/split-commands.ts";
 export { exitCodeOf, renderTranscript, type TranscriptEntry } from "./commands/transcript.ts";
+export { describeEngines, type EngineStanding } from "./docker/describe-engines.ts";
 export {
   createDockerSandbox,
   type DockerDescription,

@@ -25,7 +25,7 @@ import type { Store } from "@markmill/store";
 import { formatBytes } from "../amounts.ts";
 import { checkSandboxes } from "../check-sandboxes.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
-import type { Finding } from "../finding.ts";
+import { type Finding, judgeRoom } from "../finding.ts";
 import { foldText } from "../fold-text.ts";
 import { jsonText } from "../json-text.ts";
 import { parseFlags } from "../parse-words.ts";
@@ -42,7 +42,8 @@ it answer, does it take the key, are its database, queue and workers there.
 
   --quick     without the sandbox's self-test
   --sandbox   the sandbox alone: each engine of SANDBOX_HOSTS, and the jail, by
-              itself: does it answer, its version, its image, its self-test
+              itself: does it answer, its version, its images, its free room, its
+              self-test
 
 Exit codes: 0 nothing fails, 1 something does.`,
 
@@ -131,17 +132,13 @@ function describeConfig(config: Config): Finding {
   return { check: "configuration", state: "ok", message: parts.join("\n") };
 }
 
-const scarce = 1024 ** 3;
-const tooLittle = 100 * 1024 ** 2;
-
 async function checkDisk(config: Config, terminal: Terminal): Promise<Finding> {
   let place = resolve(terminal.cwd, config.home);
   while (!existsSync(place)) place = dirname(place);
   const { bavail, bsize } = await statfs(place);
   const free = bavail * bsize;
-  const state = free < tooLittle ? "fail" : free < scarce ? "warn" : "ok";
   const fix = "Free some space, or set MARKMILL_HOME to a directory on a larger disk.";
-  return { check: "disk", state, message: `${formatBytes(free)} free at ${place}`, fix };
+  return { check: "disk", state: judgeRoom(free), message: `${formatBytes(free)} free at ${place}`, fix };
 }
 
 async function checkStores(config: Config, terminal: Terminal): Promise<Finding[]> {

@@ -3,19 +3,22 @@
  * walls hold. One engine that is down, or hangs, hides nothing about the others.
  */
 import { statfs } from "node:fs/promises";
+import type { SandboxError } from "../sandbox-error.ts";
 import { judgeSelfTest, runSelfTest } from "../self-test.ts";
+import { oldEngine, type ThinWall } from "../thin-walls.ts";
 import { createDockerSandbox, type DockerSandboxOptions } from "./docker-sandbox.ts";
 import { type EngineFacts, EngineHost, parseAddress } from "./engine-host.ts";
-import { isNotFound, whyOf } from "./translate-engine-error.ts";
+import { isNotFound, translateEngineError, whyOf } from "./translate-engine-error.ts";
 
 export interface EngineStanding {
   readonly host: string;
-  /** It answers, and can hold sessions: its limits are enforceable. */
-  readonly reachable: boolean;
-  /** A sentence with its code: why it serves nothing, or null. */
-  readonly problem: string | null;
-  /** Versions, and warnings about them. null where it is not reachable. */
+  /** The address can be one of an engine. Beside one that cannot, no engine serves. */
+  readonly wellFormed: boolean;
+  /** Why it serves nothing. null: it answers, and can hold sessions: its limits are enforceable. */
+  readonly problem: SandboxError | null;
+  /** Its versions. null where it serves nothing. */
   readonly facts: EngineFacts | null;
+  readonly thinWalls: readonly ThinWall[];
   /** Every image of the allow-list. Nothing is pulled, so an image that is not there can never be used. */
   readonly images: readonly { readonly name: string; readonly present: boolean }[];
   readonly storage: {
@@ -41,20 +44,24 @@ async function describeEngine(
   address: string,
   selfTest: boolean,
 ): Promise<EngineStanding> {
-  const nothing = { reachable: false, facts: null, images: [], storage: null, selfTest: null };
+  const nothing = { facts: null, thinWalls: [], images: [], storage: null, selfTest: null };
+  let wellFormed = false;
   try {
     const host = await EngineHost.at(address, options.bounds);
+    wellFormed = true;
     try {
       const facts = await host.facts();
       const [images, storage] = await Promise.all([imagesOf(host, options.images), storageOf(host)]);
       const [image] = images.filter(({ present }) => present);
       const tested = selfTest && image !== undefined ? await test({ ...options, images: [image.name] }) : null;
-      return { host: address, reachable: true, problem: null, facts, images, storage, selfTest: tested };
+      const thinWalls = facts.warnings.length === 0 ? [] : [oldEngine(facts.warnings)];
+      return { host: address, wellFormed, problem: null, facts, thinWalls, images, storage, selfTest: tested };
     } finally {
       host.pulse.close();
     }
   } catch (error) {
-    return { host: address, ...nothing, problem: whyOf(error) };
+    const problem = translateEngineError(error, { host: address, act: "say how it stands" });
+    return { host: address, wellFormed, problem, ...nothing };
   }
 }
 

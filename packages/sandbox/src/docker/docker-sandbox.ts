@@ -190,7 +190,8 @@ class EngineSandbox {
 
   /** An engine that does not answer just now is asked again; one that has no such container any more is not. */
   async #renew(name: string): Promise<void> {
-    const asked = await answering(this.#hosts);
+    const asked = await answering(this.#hosts).catch(() => undefined);
+    if (asked === undefined) return;
     const answers = await Promise.allSettled(
       asked.map(({ docker }) => docker.getContainer(name).kill({ signal: LEASE_SIGNAL })),
     );

@@ -181,7 +181,7 @@ export class DockerSession extends BaseSession implements Session {
         if (over) return performance.now() - sentAt;
         if (begunAt === undefined && performance.now() - sentAt > host.bounds.startMs)
           throw launchFailed(this.id, "it did not begin");
-        return (begunAt ?? performance.now()) - sentAt + host.pulse.stalledMs() - stalledBefore;
+        return (begunAt ?? performance.now()) - sentAt + host.pulse.stalledSince(stalledBefore, limits.wallMs);
       };
       return { stdin: stream, stdout, stderr: said.stream, ended, lostMs };
     } catch (error) {

@@ -1,14 +1,14 @@
 /** What stands on Docker engines under the names and labels of sessions: found, listed, removed. */
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
-import type { ListedSession } from "../port.ts";
+import type { ListedSession, SessionLabels } from "../port.ts";
 import { labelNames, readLabels } from "./container-template.ts";
 import { answering, type EngineHost } from "./engine-host.ts";
 import { isConflict, isNotFound, translateEngineError } from "./translate-engine-error.ts";
 
 export const SESSION_PREFIX = "markmill-session-";
-/** The id under which `list` shows a warm container that no session has taken. */
-const POOLED = /^pool-[0-9a-f]{16}$/;
+/** The ids under which `list` shows a container that is no session: a warm one, or one that never became a session. */
+const UNNAMED = /^(pool|new)-[0-9a-f]{16}$/;
 const REMOVE_MS = 20_000;
 
 export interface MadeContainer {
@@ -64,9 +64,11 @@ export async function listHost(host: EngineHost): Promise<ListedSession[]> {
       const named = name.startsWith(SESSION_PREFIX);
       const labels = readLabels(records.get(name) ?? container.Labels);
       records.delete(name);
-      const status = statusOf(container.State, named);
-      const meant = container.Labels[labelNames.session] ?? name.replace(/^markmill-/, "");
-      return { id: named ? name.slice(SESSION_PREFIX.length) : meant, labels, status };
+      const status = statusOf(container.State, named, isYoung(labels, host));
+      if (named) return { id: name.slice(SESSION_PREFIX.length), labels, status };
+      // A dead one is removed by its own name: the session that it was meant for may live by now.
+      const meant = status === "dead" ? undefined : container.Labels[labelNames.session];
+      return { id: meant ?? name.replace(/^markmill-/, ""), labels, status };
     });
     const orphans = [...records].map(
       ([name, labels]): ListedSession => ({
@@ -81,10 +83,18 @@ export async function listHost(host: EngineHost): Promise<ListedSession[]> {
   }
 }
 
-/** A container that is made and not started yet is on its way to a session: whoever takes away what is dead must not take it. */
-function statusOf(state: string, named: boolean): ListedSession["status"] {
+/**
+ * A container that is made and not started yet is on its way to a session: whoever takes away what is dead must not take it. One that was not
+ * started in time never will be, and its maker may have failed to remove it.
+ */
+function statusOf(state: string, named: boolean, young: boolean): ListedSession["status"] {
   if (state === "running") return named ? "live" : "starting";
-  return state === "created" && !named ? "starting" : "dead";
+  return state === "created" && !named && young ? "starting" : "dead";
+}
+
+/** Its maker may still be at work: three calls are made one after the other. */
+function isYoung({ created }: SessionLabels, { bounds }: EngineHost): boolean {
+  return Date.now() - Date.parse(created) < 3 * bounds.callMs;
 }
 
 /** Whether there was anything to remove. */
@@ -96,7 +106,7 @@ export async function removeFromHost(host: EngineHost, id: string): Promise<bool
     });
     const names = [
       SESSION_PREFIX + id,
-      ...(POOLED.test(id) ? [`markmill-${id}`] : []),
+      ...(UNNAMED.test(id) ? [`markmill-${id}`] : []),
       ...containers.map(({ Id }) => Id),
     ];
     let found = false;

@@ -268,7 +268,8 @@ function watchTimes(launcher: Launcher, nonce: string, run: CommandRun, { others
       clock?.heard();
       stalledAtOutput = pulse.stalledMs();
     },
-    wallLeftMs: () => (clock === undefined ? wallMs : wallMs + pulse.stalledMs() - stalledBefore - clock.ownMs()),
+    wallLeftMs: () =>
+      clock === undefined ? wallMs : wallMs + pulse.stalledSince(stalledBefore, wallMs) - clock.ownMs(),
     silenceLeftMs: () =>
       clock === undefined ? silenceMs : silenceMs + pulse.stalledMs() - stalledAtOutput - clock.silentMs(),
   };
@@ -304,13 +305,21 @@ async function usedUp(
   stepMs: number,
 ): Promise<void> {
   for (;;) {
-    for (let left = leftMs(); left > 0; left = leftMs())
+    for (let left = leftOf(leftMs, run); left > 0; left = leftOf(leftMs, run))
       await passed(Math.max(10, Math.min(Math.ceil(left), stepMs)), over);
     await run.host.pulse.confirm().catch((error: unknown) => {
       throw outcomeUnknown(run.session, "its engine does not answer", error);
     });
     if (times.exited()) return await new Promise<never>(() => {});
-    if (leftMs() <= 0) return;
+    if (leftOf(leftMs, run) <= 0) return;
+  }
+}
+
+function leftOf(leftMs: () => number, run: CommandRun): number {
+  try {
+    return leftMs();
+  } catch (error) {
+    throw outcomeUnknown(run.session, "its engine stalls again and again", error);
   }
 }
 

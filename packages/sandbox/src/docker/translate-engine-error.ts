@@ -172,9 +172,10 @@ function statusOf(error: unknown): number | undefined {
     : undefined;
 }
 
-/** What was said, without line breaks and control characters. */
+/** What was said, without line breaks and control characters. Node says nothing where no address of a name answers, but for a code. */
 export function whyOf(error: unknown): string {
-  return plain(error instanceof Error ? error.message : String(error));
+  if (!(error instanceof Error)) return plain(String(error));
+  return plain(error.message) || ("code" in error ? plain(String(error.code)) : error.name);
 }
 
 function plain(text: string): string {
