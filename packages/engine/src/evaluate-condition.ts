@@ -9,7 +9,7 @@ import type { Comparison, Condition } from "./condition.ts";
 import { type Effort, newEffort } from "./match-effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
-import { isPlainNumber, looksNumeric, type NumberReading, readNumber } from "./read-number.ts";
+import { isPlainNumber, looksNumeric, type NumberFound, type NumberReading, readNumber } from "./read-number.ts";
 import { namedValue, type Resolved, resolve, type Scope } from "./resolve.ts";
 import type { WarningCode } from "./warning-codes.ts";
 
@@ -174,8 +174,10 @@ function plain(text: string): string {
 export class Undecided extends Excess {}
 
 function numberIn(text: string): number {
-  if (isPlainNumber(text)) return Number(text);
-  throw notNumeric(text);
+  if (!isPlainNumber(text)) throw notNumeric(text);
+  const found = readNumber(text);
+  if (found.is === "number") return found.value;
+  throw unclear(text, found, []);
 }
 
 /** Numbers where the right side is one, else text by code point. */
@@ -194,24 +196,36 @@ function order(left: string, right: string, how: NumberReading | undefined, doub
     case "none":
       throw notNumeric(left);
     case "unclear":
-      throw unclear(left, found.why);
+      throw unclear(left, found, settings);
   }
 }
 
 /** null: the right side is no number. It is a number as a whole, or none. */
 function rightNumber(text: string, how: NumberReading | undefined): number | null {
   const decimal = how?.decimal;
-  if (decimal !== "comma" && isPlainNumber(text)) return Number(text);
-  if (!looksNumeric(text)) return null;
+  if (!(decimal !== "comma" && isPlainNumber(text)) && !looksNumeric(text)) return null;
   const found = readNumber(text, decimal === undefined ? {} : { decimal });
   if (found.is === "number") return found.value;
-  throw unclear(text, found.is === "unclear" ? found.why : "it holds no number");
+  throw unclear(text, found, decimals);
 }
 
-function unclear(text: string, why: string): Undecided {
+const decimals: readonly NumberReading[] = [{ decimal: "point" }, { decimal: "comma" }];
+const settings: readonly NumberReading[] = [
+  ...decimals,
+  ...(["first", "last"] as const).flatMap((which) => [{ which }, ...decimals.map((one) => ({ ...one, which }))]),
+];
+
+/** `settings`: what the CHECK may say of such a number. */
+function unclear(
+  text: string,
+  found: Exclude<NumberFound, { is: "number" }>,
+  settings: readonly NumberReading[],
+): Undecided {
   const shown = briefText(text, 200);
-  const settle =
-    "Say number: last (first, 2) or decimal: comma (point) on the CHECK, or let the text be a number alone.";
+  const why = found.is === "unclear" ? found.why : "it holds no number";
+  const settle = settings.some((how) => readNumber(text, how).is === "number")
+    ? "Say number: last (first, 2) or decimal: comma (point) on the CHECK, or let the text be a number alone."
+    : "No setting of the CHECK settles that: let the text be one plain number.";
   return new Undecided("NUMBER_UNCLEAR", `'${shown}' is compared as a number, and ${why}. ${settle}`);
 }
 

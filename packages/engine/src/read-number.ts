@@ -4,7 +4,8 @@
  * N1  A text that is a number alone, with a decimal point, is that number.
  * N2  Otherwise the first line decides, and only where it allows one reading: one number, with at most one decimal point. `1,500`, `2,7`,
  *     `−3` with a minus sign (U+2212), `17/20` and `Aufgabe 3: 17 Punkte` allow two. Nobody guesses: the answer is "unclear".
- * N3  A workflow that says which number it means (`which`), or which sign separates decimals (`decimal`), has settled that question.
+ * N3  A workflow that says which number it means (`which`), or which sign separates decimals (`decimal`), has settled that question. No setting
+ *     settles a bound (`<17`, `>=17`, `±2`), a minus in words (`minus 3`), two signs (`--3`), or a number that is too large.
  * N4  Time is linear in the length of the line, and the memory is bounded.
  */
 export interface NumberReading {
@@ -105,17 +106,20 @@ function readToken(line: string, token: Token, how: NumberReading): NumberFound 
   }
   const size = sizeOf(token.written, how);
   if (size === null) return { is: "unclear", why: `'${token.written.slice(0, 40)}' can be read in two ways` };
+  if (!Number.isFinite(size)) return { is: "unclear", why: `'${token.written.slice(0, 40)}' is too large` };
   return { is: "number", value: sign * size, written: `${sign < 0 ? "-" : ""}${token.written}`, alone: false };
 }
 
 const signs = "+-\u2212\u2012\u2013\u2014\u2015";
 const saysMinus = /(?:^|[^\p{L}])(?:minus|negative?|moins|menos) {1,2}$/iu;
 
-/** `<17`, `< 17`, `\u2265 17`, `\u00b1 2`: less, more or about, and no number. An Arabic separator: the whole part is missing. The end of a tag, `<b>17`, is none. */
-function isBound(before: string, further: string): boolean {
-  const sign = before === " " ? further : before;
-  if (/[<\u2264\u2265\u00b1\u2248\u066b\u066c]/u.test(sign)) return true;
-  return before === ">" && !/[\p{L}\p{N}"'/]/u.test(further);
+/**
+ * `<17`, `< 17`, `>=17`, `\u2265 17`, `\u00b1 2`: less, more or about, and no number. An Arabic separator: the whole part is missing. The end of
+ * a tag, `<b>17`, and an arrow, `->17` or `=>17`, are none.
+ */
+function isBound(before: string): boolean {
+  if (/(?:[<\u2264\u2265\u00b1\u2248\u066b\u066c]|[<>]=) ?$/u.test(before)) return true;
+  return /(?:^|[^\p{L}\p{N}"'/=-])>$/u.test(before);
 }
 
 /** null: nobody can say. */
@@ -125,7 +129,8 @@ function signBefore(line: string, start: number, how: NumberReading): 1 | -1 | n
   const further = start < 2 ? "" : line.charAt(start - 2);
   const joined = letter.test(further);
   if (before === "." || before === ",") return joined ? 1 : null;
-  if (isBound(before, further) || saysMinus.test(line.slice(Math.max(0, start - 12), start))) return null;
+  const earlier = line.slice(Math.max(0, start - 12), start);
+  if (isBound(earlier) || saysMinus.test(earlier)) return null;
   if (before === "-" || before === "+") {
     if (signs.includes(further) && further !== "") return null;
     if (!joined) return before === "-" ? -1 : 1;

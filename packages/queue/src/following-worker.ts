@@ -2,13 +2,18 @@
  * A worker whose slots can go on from a job to the next one (hand-over.ts) without BullMQ's loop in between.
  *
  * BullMQ's loop asks for the next job again at once when the server refuses (memory or disk is full, a replica, no permission). That would take
- * a whole core and write megabytes of log in seconds. Here it rests after a refusal.
+ * a whole core and write megabytes of log in seconds. Here it rests after a fetch that failed. The whole queue of this worker waits meanwhile, so
+ * it rests only for a moment where two processes were in each other's way: the next fetch is likely to pass.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type IQueueBackend, type Job, type JobProgress, Worker } from "bullmq";
 import type { BellData } from "./job-id.ts";
+import { translate } from "./queue-error.ts";
 
-const restMs = 1_000;
+/** In milliseconds. */
+export function restAfter(error: unknown): number {
+  return translate(error, "Fetching a job").code === "QUEUE_CONTENDED" ? 20 : 1_000;
+}
 
 export class FollowingWorker<Backend extends IQueueBackend, Connection> extends Worker<
   BellData,
@@ -22,7 +27,7 @@ export class FollowingWorker<Backend extends IQueueBackend, Connection> extends 
     try {
       return await super.moveToActive(token, name);
     } catch (error) {
-      if (this.takesMore()) await sleep(restMs);
+      if (this.takesMore()) await sleep(restAfter(error));
       throw error;
     }
   }
