@@ -26,6 +26,7 @@ import {
   patience,
   type RawHeaders,
 } from "./nodes-dispatcher.ts";
+import { readEvents } from "./read-completion.ts";
 
 export function createWholeFetch(maxBytes: number): typeof fetch {
   const guarded = guardedFetch(maxBytes);
@@ -263,7 +264,10 @@ class WholeReply {
   async text(): Promise<string> {
     const contentType = this.headers.get("content-type");
     const text = (decoderFor(contentType) ?? utf8).decode(await this.#whole);
-    const why = !this.ok || /[/+]json\b/i.test(contentType ?? "") ? parsingRefused(text, this.#mostValues) : null;
+    const isJson = /[/+]json\b/i.test(contentType ?? "");
+    // Events that are called JSON are told as what they are.
+    if (this.ok && isJson && /^\s{0,20}(?:data|event|id|retry)?:/.test(text)) return readEvents(text);
+    const why = !this.ok || isJson ? parsingRefused(text, this.#mostValues) : null;
     if (why !== null) throw new SyntaxError(why);
     return text;
   }

@@ -194,6 +194,14 @@ describe("a reply of another API", () => {
       },
     ],
     [
+      "Gemini",
+      json,
+      {
+        promptFeedback: { blockReason: "SAFETY" },
+        usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 4 },
+      },
+    ],
+    [
       "Responses",
       json,
       { object: "response", output: [{ type: "message" }], usage: { input_tokens: 10, output_tokens: 4 } },
@@ -212,10 +220,13 @@ describe("a reply of another API", () => {
       { choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage },
     ];
     const stream = `: ping\n\n${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`;
-    for (const text of [stream, stream.replaceAll("\n", "\r\n")]) {
-      const failure = await failureOf(await reply(text, "text/event-stream"));
-      expect(failure).toMatchObject({ code: "MODEL_REPLY_FOREIGN", next: "hold", ...known });
-      expect(failure.message).toContain("event stream");
+    for (const text of [stream, stream.replaceAll("\n", "\r\n"), stream.slice(stream.indexOf("data:"))]) {
+      // Servers that always stream do not always say so.
+      for (const type of ["text/event-stream", json]) {
+        const failure = await failureOf(await reply(text, type));
+        expect(failure).toMatchObject({ code: "MODEL_REPLY_FOREIGN", next: "hold", ...known });
+        expect(failure.message).toContain("event stream");
+      }
     }
   });
 

@@ -23,6 +23,12 @@ it.each([
   ["with a byte order mark inside the fence", `\`\`\`json\n\ufeff${json}\n\`\`\``],
   ["with comments", `\`\`\`jsonc\n// said /* so\n{"points": /* of 5 */ 3} // end\n\`\`\``],
   ["with a comma too many", `\`\`\`jsonc\n{"points": 3, // last\n}\n\`\`\``],
+  ["with words before the fence on its line", `Here it is: \`\`\`json\n${json}\n\`\`\``],
+  ["with words behind the fence on its line", `\`\`\`json\n${json} \`\`\` I hope it helps.`],
+  ["with words around a fence of one line", `Here: \`\`\`json ${json}\`\`\`, as you asked.`],
+  ["in a fence with emphasis", `**\`\`\`json\n${json}\n\`\`\`**`],
+  ["in a fence inside of tags", `<answer>\`\`\`json\n${json}\n\`\`\`</answer>`],
+  ["in a fence that is quoted", `> Here:\n>\n> \`\`\`json\n> {\n>   "points": 3\n> }\n> \`\`\`\n`],
   ["with a byte order mark and a fence", `\ufeff\`\`\`json\n${json}\n\`\`\``],
 ])("reads JSON %s", (_, reply) => {
   expect(readJsonReply(reply)).toEqual({ value: { points: 3 } });
@@ -47,7 +53,9 @@ it.each(["[1,,2,]", "[,]", '{"a":1,,}', '{"a": "open // \n}', "{/* open", "[1, 2
 
 it("does not choose between two blocks of JSON", () => {
   const block = (text: string) => `\`\`\`json\n${text}\n\`\`\`\n`;
-  expect(readJsonReply(block('{"points": 1}') + block('{"points": 5}'))).toEqual({ why: "it has 2 blocks of JSON" });
+  const why = "it has 2 blocks of JSON";
+  expect(readJsonReply(block('{"points": 1}') + block('{"points": 5}'))).toEqual({ why });
+  expect(readJsonReply('Either ```{"points": 1}```\nor ```{"points": 5}```')).toEqual({ why });
 });
 
 it.each(["", "no JSON", "```json\n{\n```", "```"])("says why %j is none", (reply) => {

@@ -3,8 +3,9 @@
  *
  * J1  A reply that is JSON as it stands is taken as it stands. A byte order mark before it means nothing.
  * J2  Otherwise the one fenced block that holds JSON is taken. Of several, none: which of them is the answer is not ours to guess.
- * J3  In a block, comments and commas before a closing bracket are left out where it is no JSON with them (`jsonc`): they have no meaning.
- * J4  Each character is looked at a fixed number of times. What is nested too deep, or has too many blocks, is not parsed.
+ * J3  Where no such block holds JSON, fences within a line count too (`Here it is: ```json`, `} ``` I hope`), and those of a quotation (`> `).
+ * J4  In a block, comments and commas before a closing bracket are left out where it is no JSON with them (`jsonc`): they have no meaning.
+ * J5  Each character is looked at a fixed number of times. What is nested too deep, or has too many blocks, is not parsed.
  */
 import { countValues, mostDepth } from "./json-depth.ts";
 
@@ -14,13 +15,21 @@ export function readJsonReply(reply: string): ReadJson {
   const text = reply.startsWith("\ufeff") ? reply.slice(1) : reply;
   const whole = parseJson(text);
   if ("value" in whole) return whole;
-  const blocks = fencedBlocks(text);
-  if (blocks.length > mostBlocks) return { why: `it has more than ${mostBlocks} fenced blocks` };
+  const read = readBlocks(fencedBlocks(text));
+  if (read !== null && "value" in read) return read;
+  if (read?.several === true) return { why: read.why };
+  const loose = readBlocks(looseBlocks(text));
+  if (loose !== null && "value" in loose) return loose;
+  return loose?.several === true ? { why: loose.why } : (read ?? whole);
+}
+
+/** null: there are none. */
+function readBlocks(blocks: readonly string[]): (ReadJson & { readonly several?: true }) | null {
+  if (blocks.length > mostBlocks) return { why: `it has more than ${mostBlocks} fenced blocks`, several: true };
   const found = blocks.map(parseBlock);
   const values = found.filter((one) => "value" in one);
-  const [first, ...others] = values;
-  if (first !== undefined) return others.length === 0 ? first : { why: `it has ${values.length} blocks of JSON` };
-  return found[0] ?? whole;
+  if (values.length > 1) return { why: `it has ${values.length} blocks of JSON`, several: true };
+  return values[0] ?? found[0] ?? null;
 }
 
 /** Of which the one with the answer is looked for. */
@@ -43,7 +52,7 @@ function parseBlock(block: string): ReadJson {
   return "value" in bare ? bare : strict;
 }
 
-/** J3. What stands in a text of JSON stays. */
+/** J4. What stands in a text of JSON stays. */
 function withoutComments(text: string): string {
   const kept: string[] = [];
   /** Of the last thing that was kept and is no white space, if it is a comma after a value. */
@@ -112,6 +121,32 @@ function fencedBlocks(text: string): string[] {
     blocks.push(rest.endsWith(open.mark) ? rest.slice(0, -open.mark.length) : rest);
   }
   return blocks;
+}
+
+/** J3. Contents between marks anywhere in their lines. */
+function looseBlocks(text: string): string[] {
+  const blocks: string[] = [];
+  let open: { readonly mark: string; readonly lines: string[] } | null = null;
+  for (const whole of text.split("\n")) {
+    const line = whole.replace(/^ {0,3}(?:> ?){1,8}/, "");
+    if (open !== null) {
+      const end = line.indexOf(open.mark);
+      open.lines.push(end < 0 ? line : line.slice(0, end));
+      if (end < 0) continue;
+      blocks.push(open.lines.join("\n"));
+      open = null;
+    } else {
+      const at = line.search(/```|~~~/);
+      if (at < 0) continue;
+      const opening = line.slice(at);
+      const mark = fenceAt(opening);
+      const one = onOneLine(opening.slice(0, opening.lastIndexOf(mark) + mark.length), mark);
+      if (one === null) open = { mark, lines: [] };
+      else blocks.push(one);
+    }
+    if (blocks.length > mostBlocks) return blocks;
+  }
+  return open === null ? blocks : [...blocks, open.lines.join("\n")];
 }
 
 /** null: the line only opens a block. */

@@ -109,7 +109,7 @@ export class UnusableReply extends Error {
 }
 
 export function readCompletion(sent: unknown): RawReply {
-  if (typeof sent === "string") return readText(sent);
+  if (typeof sent === "string") return readEvents(sent);
   const error = errorBeside(sent);
   if (error !== null) throw new UnusableReply({ is: "error", error }, usedBy(sent));
   const foreign = foreignForm(sent);
@@ -256,7 +256,7 @@ const forms: readonly Form[] = [
     hint: compatible("https://generativelanguage.googleapis.com/v1beta/openai"),
     counts: ({ usageMetadata: used }) =>
       (isObject(used) ? [used.promptTokenCount, used.candidatesTokenCount] : []) as [unknown, unknown],
-    is: ({ candidates }) => Array.isArray(candidates),
+    is: ({ candidates, promptFeedback }) => Array.isArray(candidates) || isObject(promptFeedback),
   },
   {
     form: "a reply of the Responses API",
@@ -306,8 +306,8 @@ function foreignForm(
 const mostFirst = 2_000;
 const mostLast = 100;
 
-/** A body that its content type does not call JSON: events, or lines of JSON. */
-function readText(text: string): never {
+/** A body that its content type does not call JSON, or that is none: events, or lines of JSON. It throws what they are. */
+export function readEvents(text: string): never {
   const { events, last } = linesIn(text);
   if (events.length > 0) {
     const stream = new StreamedReply();

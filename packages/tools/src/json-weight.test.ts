@@ -1,5 +1,7 @@
+import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { JsonWeight } from "./json-weight.ts";
+import { overStdio } from "./mcp-over-stdio.ts";
 
 const weigh = (...pieces: readonly string[]) => {
   const weight = new JsonWeight();
@@ -21,4 +23,19 @@ it("names what is nested deeply, also in pieces, and behind what looks like the 
 
 it("names what has too many objects", () => {
   expect(weigh("[", "{},".repeat(20_001))).toEqual(expect.stringContaining("more than 20000 objects"));
+});
+
+it("ends a session with a program that writes such a message, and hands nothing of it on", async () => {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const ending = new AbortController();
+  const start = async () => ({ stdin, stdout, stderr, ended: new Promise<number>(() => undefined) });
+  const transport = await overStdio(start, {} as never, { ending, mostBytes: 1_000_000 });
+  const heard: unknown[] = [];
+  transport.onmessage = (message) => heard.push(message);
+  await transport.start();
+  stdout.write('{"jsonrpc": "2.0", "method": "a"}\n');
+  await expect.poll(() => heard).toHaveLength(1);
+  stdout.write(`{"jsonrpc": "2.0", "method": "b", "params": {"a": ${"[".repeat(1_000)}${"]".repeat(1_000)}}}\n`);
+  await expect.poll(() => ending.signal.reason).toMatchObject({ code: "TOOL_TOO_LARGE" });
+  expect(heard).toHaveLength(1);
 });
