@@ -104,6 +104,7 @@ describe.skipIf(!available)("a session whose command attacks its keeper", () => 
       output: "seven\n",
     });
     expect(session.endedByCommand).toBe(!again.attached);
+    expect(await sandbox.endedByMemory?.(session.instance)).toBe(!again.attached);
   });
 
   it("commands have the highest out-of-memory score, and the keeper a lower one", async () => {

@@ -28,11 +28,16 @@ const quiet = { info: () => undefined, warn: () => undefined, error: () => undef
 
 describe.skipIf(jail !== null)("the session of a run", () => {
   let mill: Mill;
+  /** What the sandbox says of a session that is gone. */
+  let overfilled = false;
   beforeAll(async () => {
     mill = await startMill({
       backend: "postgres",
       script: "default: { reply: ok }",
-      sandbox: (root) => createJailSandbox({ root }),
+      sandbox: async (root) => ({
+        ...(await createJailSandbox({ root })),
+        endedByMemory: async () => overfilled,
+      }),
     });
   });
   afterAll(() => mill.close());
@@ -96,6 +101,13 @@ describe.skipIf(jail !== null)("the session of a run", () => {
       status: "failed",
       reason: { code: "OUTCOME_UNKNOWN", message: expect.stringContaining("left running") },
     });
+    // What used the session's memory up may have been that process: a student's program does not end its own judgement so.
+    const filled = await mill.start({ "a.md": workflow(chart) });
+    await waiting(filled);
+    overfilled = true;
+    await mill.sandbox.remove(filled);
+    expect(await goOn(filled)).toBe("$ echo went on\nwent on\n");
+    overfilled = false;
   });
 
   it("that another worker uses is waited for: no attempt is used up, and the command runs once", async () => {

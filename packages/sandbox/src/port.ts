@@ -24,6 +24,8 @@ export interface Sandbox {
   list(): Promise<readonly ListedSession[]>;
   /** Ends the session, whoever made it, and removes all it left. Removing an unknown id does nothing. */
   remove(sessionId: string): Promise<void>;
+  /** Whether the session that had this instance was ended because what ran in it used its memory up. false: not so, or nobody knows. */
+  endedByMemory?(instance: string): Promise<boolean>;
   /** Where this machine makes a wall thinner than it should be. Absent: nowhere. */
   thinWalls?(): Promise<readonly ThinWall[]>;
   /** What the sandbox is made of, as far as a self-test depends on it. */

@@ -61,6 +61,7 @@ export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): Prov
     remove: (id) => sandbox.remove(id),
     close: () => sandbox.close(),
     ...(sandbox.answers === undefined ? {} : { answers: sandbox.answers }),
+    ...(sandbox.endedByMemory === undefined ? {} : { endedByMemory: sandbox.endedByMemory }),
   };
 }
 

@@ -21,6 +21,7 @@ export function lateSandbox(kind: ProvenSandbox["kind"], open: () => Promise<Pro
     list: async () => (await opened()).list(),
     remove: async (id) => (await opened()).remove(id),
     answers: async () => (await opened()).answers?.(),
+    endedByMemory: async (instance) => (await (await opened()).endedByMemory?.(instance)) ?? false,
     async close() {
       const there = await opening?.catch(() => null);
       await there?.close();

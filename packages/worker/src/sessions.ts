@@ -23,7 +23,7 @@
  */
 import type { Json, Program } from "@markmill/engine";
 import { clampLimits, type Limits, type Sandbox, type Session } from "@markmill/sandbox";
-import { deleteEndedCheckpoints, saveSession } from "@markmill/store/machine";
+import { deleteEndedCheckpoints, type Marks, saveSession } from "@markmill/store/machine";
 import { awaitStore } from "./await-store.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 import { wishesOf } from "./sandbox-wishes.ts";
@@ -100,6 +100,15 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     );
   }
 
+  /** What ran in a session and used its memory up, between two commands, is not missed. */
+  async function withoutWhatEndedIt(session: Session, rootId: string, known: Marks): Promise<Marks> {
+    const { latest, begun } = known;
+    if (latest === null || latest.instance === session.instance || latest.processes.length === 0) return known;
+    if ((await sandbox.endedByMemory?.(latest.instance)) !== true) return known;
+    await marks.forgetProcesses(rootId);
+    return { latest: { ...latest, processes: [] }, begun: begun === null ? null : { ...begun, processes: [] } };
+  }
+
   return {
     use: (use, signal, act) =>
       alone(use.rootId, async () => {
@@ -113,8 +122,9 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
           session = opened;
           const { previous } = claim;
           const from = previous === null || previous.worker === worker ? null : previous;
-          const repeated = isRepeated(use, claim.marks);
-          let mark = await marks.prepare(use, opened, claim.session.state, claim.marks, from, lost);
+          const known = await withoutWhatEndedIt(opened, rootId, claim.marks);
+          const repeated = isRepeated(use, known);
+          let mark = await marks.prepare(use, opened, claim.session.state, known, from, lost);
           if (does !== "read") mark = await marks.begin(use, opened, mark, claim.session.state, repeated, lost);
           const guarded = guard(opened, (name) => {
             lease.check();

@@ -25,6 +25,7 @@ import { oldEngine, type ThinWall } from "../thin-walls.ts";
 import { labelNames, labelsOf } from "./container-template.ts";
 import { createContainer, leastLoaded } from "./create-container.ts";
 import { DockerSession, feedFiles, feedTrees } from "./docker-session.ts";
+import { endedByMemory } from "./ended-by-memory.ts";
 import type { EngineBounds } from "./engine-bounds.ts";
 import { answering, type EngineFacts, EngineHost, isAbsentSocket } from "./engine-host.ts";
 import {
@@ -111,6 +112,7 @@ export async function createDockerSandbox(options: DockerSandboxOptions): Promis
     thinWalls: () => sandbox.thinWalls(),
     identity: (image) => sandbox.identity(image),
     answers: () => sandbox.answers(),
+    endedByMemory: (instance) => sandbox.endedByMemory(instance),
     close: () => sandbox.close(),
     describe: () => sandbox.describe(),
     warm: () => sandbox.pool?.ready ?? 0,
@@ -234,6 +236,12 @@ class EngineSandbox {
     await Promise.any(asked).catch((error: AggregateError) => {
       throw error.errors[0];
     });
+  }
+
+  async endedByMemory(instance: string): Promise<boolean> {
+    const asked = await answering(this.#hosts);
+    const answers = await Promise.all(asked.map(({ docker }) => endedByMemory(docker, instance)));
+    return answers.includes(true);
   }
 
   async describe(): Promise<DockerDescription[]> {
