@@ -1,4 +1,4 @@
-/** Which run is meant: a whole id, its end (which people are shown), its beginning (8 characters or more), or `last`. */
+/** Which run is meant: a whole id, its end (4 characters or more; people are shown 12), its beginning (8 characters or more), or `last`. */
 import type { RunDetail, RunSummary, TenantRuns, TenantStore } from "@markmill/store";
 import { CommandError, UsageError } from "./command.ts";
 import { hasIdPart, isIdPart, isWholeId, listCandidates, mostCandidates } from "./id-part.ts";
