@@ -36,6 +36,10 @@ const layers: Record<string, number> = {
 
 /** Beside a package's root, and who may import it: the store's machine side knows no tenants, so nobody who serves requests. */
 const entries: Record<string, readonly string[]> = {
+  // Their words, without what gives them: the API tells them and performs nothing.
+  "@markmill/sandbox/codes": ["@markmill/stack"],
+  "@markmill/tools/codes": ["@markmill/stack"],
+  "@markmill/worker/codes": ["@markmill/stack"],
   // What is public, without the tools themselves.
   "@markmill/tools/address-rules": ["@markmill/classroom", "@markmill/stack"],
   "@markmill/tools/checked-fetch": ["@markmill/stack"],

@@ -1,8 +1,13 @@
-/** A worker that hears nothing while work is due gives up; with a paused queue it stays. It takes half a minute: only in the soak. */
+/** A worker that hears nothing while work is due gives up; with a paused queue it stays. They take a minute: only in the soak. */
 import { afterEach, describe, expect, inject, it } from "vitest";
 import { definition, onePrompt } from "../integration/store-programs.ts";
-import { type Mill, startMill } from "../support/mill.ts";
+import { type Mill, startMill, workflow } from "../support/mill.ts";
+import { redisAvailable } from "../support/redis.ts";
 import { createRun } from "../support/store.ts";
+import { until } from "../support/until.ts";
+import { openWire } from "../support/wire.ts";
+
+const withRedis = await redisAvailable("a worker whose Redis swallows everything");
 
 describe.skipIf(!inject("thorough"))("a worker that hears nothing while work is due", () => {
   let mill: Mill;
@@ -27,5 +32,25 @@ describe.skipIf(!inject("thorough"))("a worker that hears nothing while work is 
     const worker = await due(true);
     const left = worker.exited.then(() => "left" as const);
     expect(await Promise.race([left, soon(40_000)])).toBe("stays");
+  });
+
+  it.runIf(withRedis)("gives up where its Redis swallows everything while it hands a job over", async () => {
+    mill = await startMill({
+      ...{ backend: "redis", script: "default: { reply: x }", worker: false, supervisor: false, gated: true },
+    });
+    const { gate, queueAt } = mill;
+    const wire = await openWire(queueAt.backend.url);
+    const worker = await mill.spawnWorker({ backend: { ...queueAt.backend, url: wire.url } });
+    const answer = gate?.hold();
+    const chart = "START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User A]";
+    await mill.start({ "a.md": workflow(chart, { "User A": "say it" }) });
+    await until(() => gate?.asked.length === 1);
+    wire.silence();
+    answer?.();
+    // Nobody rings.
+    await createRun(mill.store, { definition: definition({ main: onePrompt }) });
+    await worker.exited;
+    expect(worker.process.exitCode).toBe(1);
+    wire.close();
   });
 });

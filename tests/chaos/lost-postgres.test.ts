@@ -37,6 +37,8 @@ describe.each(backends)("connections to Postgres lost, on the %s backend", (back
         status: "success",
         result: `good n${n}`,
         variables: { C: "$ sleep 1; echo $((1 + 1))\n2\n" },
+        // Nothing is booked that did not leave.
+        spent: { calls: 2, unsure: { calls: 0 } },
       });
       const { entries } = await getHistory(running.store.database, id);
       expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(5);

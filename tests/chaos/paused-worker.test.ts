@@ -4,9 +4,17 @@
  */
 
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
-import { type Backend, type Mill, type SpawnedWorker, startMill, workflow } from "../support/mill.ts";
+import {
+  type Backend,
+  type Mill,
+  type SpawnedWorker,
+  type SpawnOptions,
+  startMill,
+  workflow,
+} from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
 import { until } from "../support/until.ts";
+import { openWire, type Wire } from "../support/wire.ts";
 
 const script = `
 rules:
@@ -34,25 +42,45 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
   });
   afterAll(() => mill.close());
   let worker: SpawnedWorker | null = null;
+  let wire: Wire | null = null;
   afterEach(async () => {
     await worker?.kill();
     worker = null;
+    wire?.close();
+    wire = null;
   });
 
   /** Runs whose first prompts are all with the model, asked by a worker of its own that is stopped now. The model answers meanwhile. */
   async function inFlight() {
+    const asking = await withTheModel();
+    asking.worker.process.kill("SIGSTOP");
+    asking.answer();
+    return asking;
+  }
+
+  /** Runs whose first prompts are all with the model, asked by a worker of its own. */
+  async function withTheModel(options: SpawnOptions = {}) {
     const gate = gateOf(mill);
     const before = gate.asked.length;
-    const begun = await mill.spawnWorker();
+    const begun = await mill.spawnWorker(options);
     worker = begun;
     const answer = gate.hold();
     const runIds = await Promise.all(
       Array.from({ length: count }, (_, n) => mill.start(files, { variables: { N: `n${n}` } })),
     );
     await until(() => gate.asked.length - before === count);
-    begun.process.kill("SIGSTOP");
-    answer();
-    return { worker: begun, runIds, asked: () => gate.asked.length - before };
+    return { worker: begun, runIds, answer, asked: () => gate.asked.length - before };
+  }
+
+  /** Each prompt was asked once, and each request is paid and booked once. */
+  async function paidOnce(runIds: readonly string[]) {
+    for (const [n, runId] of runIds.entries()) {
+      expect(await mill.ended(runId)).toMatchObject({
+        ...{ status: "success", result: `second n${n}`, variables: { B: `first n${n}` } },
+        spent: { calls: 2, unsure: { calls: 0 } },
+      });
+    }
+    expect(await claims(runIds)).toEqual(Array(count).fill({ takeovers: 0, claim: 1 }));
   }
 
   async function claims(runIds: readonly string[]) {
@@ -63,23 +91,75 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
     return rows;
   }
 
-  it("a worker that is stopped for 8 s while another one has nothing to do: each prompt is asked once", async () => {
+  it("a worker that is stopped for 5 s while another one has nothing to do: each prompt is asked once", async () => {
     const { worker, runIds, asked } = await inFlight();
     const rest = await mill.work();
-    await pause(8_000);
+    await pause(5_000);
     expect(asked()).toBe(count);
     worker.process.kill("SIGCONT");
-    for (const [n, runId] of runIds.entries()) {
-      const run = await mill.ended(runId);
-      expect(run).toMatchObject({
-        ...{ status: "success", result: `second n${n}`, variables: { B: `first n${n}` } },
-        spent: { calls: 2, unsure: { calls: 0 } },
-      });
-    }
+    await paidOnce(runIds);
     await rest();
     expect(asked()).toBe(2 * count);
-    expect(await claims(runIds)).toEqual(Array(count).fill({ takeovers: 0, claim: 1 }));
   });
+
+  const silenced = it.runIf(backend === "postgres");
+  silenced("a worker whose network to Postgres swallows everything for 5 s: each prompt is asked once", async () => {
+    wire = await openWire(mill.databaseUrl);
+    const { url } = wire;
+    const through = { databaseUrl: url, backend: { kind: "postgres", url } } as const;
+    const { runIds, answer, asked } = await withTheModel(through);
+    wire.silence();
+    answer();
+    const rest = await mill.work();
+    await pause(5_000);
+    expect(asked()).toBe(count);
+    wire.restore();
+    await paidOnce(runIds);
+    await rest();
+    expect(asked()).toBe(2 * count);
+  });
+
+  const cutOff = it.runIf(backend === "postgres" && inject("thorough"));
+  cutOff("a worker that cannot reach Postgres is replaced, and each request of both is booked", async () => {
+    wire = await openWire(mill.databaseUrl);
+    const { url } = wire;
+    const through = { databaseUrl: url, backend: { kind: "postgres", url } } as const;
+    const { runIds, answer, asked } = await withTheModel(through);
+    wire.cut();
+    const rest = await mill.work();
+    await until(() => asked() === 2 * count);
+    answer();
+    for (const runId of runIds) expect(await mill.ended(runId)).toMatchObject({ status: "success" });
+    await rest();
+    wire.restore();
+    // The worker that was cut off works again.
+    const again = await mill.start(files, { variables: { N: "again" } });
+    expect(await mill.ended(again)).toMatchObject({ status: "success", spent: { calls: 2, unsure: { calls: 0 } } });
+    for (const runId of runIds) {
+      expect(await mill.ended(runId)).toMatchObject({ spent: { calls: 3, unsure: { calls: 1 } } });
+    }
+    expect(await claims(runIds)).toEqual(Array(count).fill({ takeovers: 1, claim: 2 }));
+    expect(asked()).toBe(3 * count + 2);
+  });
+
+  const withoutRedis = it.runIf(backend === "redis" && inject("thorough"));
+  withoutRedis.each(["silence", "cut"] as const)(
+    "a worker whose Redis is away (%s): each prompt is asked once",
+    async (how) => {
+      const { backend: at } = mill.queueAt;
+      wire = await openWire(at.url);
+      const { runIds, answer, asked } = await withTheModel({ backend: { ...at, url: wire.url } });
+      wire[how]();
+      const rest = await mill.work();
+      await pause(5_000);
+      expect(asked()).toBe(count);
+      answer();
+      await paidOnce(runIds);
+      wire.restore();
+      await rest();
+      expect(asked()).toBe(2 * count);
+    },
+  );
 
   // Without a pause kill-worker.ts tries it, on both backends, with calls that may last ten minutes.
   const killed = it.runIf(backend === "postgres" || inject("thorough"));

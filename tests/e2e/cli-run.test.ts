@@ -303,6 +303,14 @@ describe("a run that is left alone", () => {
     expect((await resident.say(place, ["cancel", id])).code).toBe(1);
   });
 
+  it("keeps the end it has reached when it is cancelled in its handler, and cancel says so", async () => {
+    const id = (await resident.say(place, ["run", "handled.wf.md", "--detach", ...scripted])).stdout.trim();
+    for (let asks = ""; asks === ""; ) asks = (await resident.say(place, ["answer", id])).stdout;
+    const { code, stderr } = await resident.say(place, ["cancel", id]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: `${id} had reached its end and keeps it: success\n` });
+    expect(await resident.say(place, ["watch", id])).toMatchObject({ code: 0, stdout: "seven points\n" });
+  });
+
   it("is run again by retry, as a new run with the same inputs", async () => {
     const first = await resident.say(place, ["run", "greet.wf.md", "NAME=Ada", "--max-tokens", "3", ...scripted]);
     const { code, stdout, stderr } = await resident.say(place, [

@@ -1,7 +1,10 @@
 // Every command that there is, against a server that 'markmill up' started. The list is the command's own: a new one needs a case here.
 // Those that ask and go share a process.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
+import { createClient } from "@markmill/contract";
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { askingWorkflow, callingFiles } from "../support/api.ts";
@@ -76,6 +79,7 @@ beforeAll(async () => {
   server = await makePlace({
     ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini", API_PORT: "0" },
     ...{ WORKFLOW_ENV: "TONE", TONE: "a secret tone", SANDBOX: "none" },
+    TOOL_ALLOW: "127.0.0.1",
   });
   const up = await markmill(server, ["up", "--detach"]);
   const told = up.stdout + up.stderr;
@@ -285,7 +289,9 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   sandbox: async () => isHere(["sandbox", "self-test", "--sandbox", "none"], 2),
   async doctor() {
     const said = await works("doctor");
-    expect(said.stdout).toMatch(/ok {4}server .*database ok, queue ok, workers ok/);
+    // Its worker has no sandbox.
+    expect(said.stdout).toMatch(/warn {2}server .*database ok, queue ok, workers ok, sandbox SANDBOX_NOT_CONFIGURED/);
+    expect(said.stdout).toMatch(/warn {2}sandbox .*no worker can execute commands/);
     expect(said.stdout).toMatch(/ok {4}key .*owner, ops/);
     const wrong = await resident.say({ ...place, env: { ...place.env, MARKMILL_TOKEN: "mm_no" } }, [
       "doctor",
@@ -332,6 +338,29 @@ describe("against a server", () => {
 
   it.each(Object.keys(cases))("%s works, or says that it is about this machine", async (name) => {
     await cases[name]?.();
+  });
+
+  it("the server's supervisor sends what webhooks are told, to addresses of TOOL_ALLOW", async () => {
+    const { MARKMILL_URL: url = "", MARKMILL_TOKEN: token = "" } = place.env;
+    const client = createClient({ url, token });
+    const received = Promise.withResolvers<unknown>();
+    const receiver = createServer((request, response) => {
+      received.resolve(request.headers["webhook-signature"]);
+      response.end();
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    try {
+      const address = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+      const { id } = await client.createWebhook({ body: { url: address, events: ["run.ended"] } });
+      await client.testWebhook({ params: { id } });
+      expect(await received.promise).toMatch(/^v1,/);
+      const settled = async () => (await client.listDeliveries({ params: { id } })).items[0]?.state;
+      await expect.poll(settled).toBe("delivered");
+      await client.deleteWebhook({ params: { id } });
+    } finally {
+      receiver.closeAllConnections();
+      await new Promise((resolve) => receiver.close(resolve));
+    }
   });
 
   it("works that are no longer handed in stop to count, as without a server", async () => {

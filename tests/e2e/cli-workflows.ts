@@ -27,6 +27,9 @@ const files: Readonly<Record<string, string>> = {
     ASSIGN_Q --> ASK_TEACHER["Ask: Your verdict"]
     ASK_TEACHER --> CALL_ECHO[["echo.wf.md"]]`)}`,
 
+  "handled.wf.md": `# Handled\n\nAsks a person when it is done.\n\n${chart(`    START --> ASSIGN_A["Assign: 'seven points'"]
+    ON_SUCCESS --> ASK_MORE["Ask: Anything to add?"]`)}`,
+
   "echo.wf.md": `# Echo\n\nSays what it was given.\n\n${chart(`    START --> PROMPT_ECHO["Prompt: User Echo"]`)}\n# Prompts\n\n## User Echo\n\nVerdict: {{RESULT}}\n`,
 
   "list.wf.md": `# List\n\nLists the submission.\n\n${chart(`    START --> EXECUTE_LS["Execute: ls -1"]`)}`,

@@ -226,7 +226,7 @@ const says: Readonly<Record<string, () => Promise<void>>> = {
       hint: z.string().nullable(),
     });
     expect(besideItems(item, without(told, "ok", "version", "config"))).toEqual({ some: true, names: [] });
-    expect(unknownNames((schemaOf("getReady") as z.ZodObject).omit({ checks: true }), told)).toEqual([
+    expect(unknownNames((schemaOf("getReady") as z.ZodObject).omit({ components: true }), told)).toEqual([
       ...["items", "next", "config"],
     ]);
   },

@@ -12,6 +12,8 @@ let store: Store;
 let api: TestApi;
 let token: string;
 let run: string;
+/** More than the buffers of a connection hold. */
+let large: string;
 beforeAll(async () => {
   database = await freshDatabase();
   store = await openStore({ url: database.url });
@@ -20,6 +22,7 @@ beforeAll(async () => {
   const owner = await api.client("owner");
   const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
   ({ id: run } = await owner.startRun({ body: { definition: hash } }));
+  ({ hash: large } = await store.as("default").blobs.save(new Uint8Array(16 * 1024 * 1024)));
 });
 afterAll(async () => {
   await api?.close();
@@ -28,13 +31,20 @@ afterAll(async () => {
 });
 
 /** Sends the head and a part of the body, waits until the server has begun with it, and resets the connection. */
-async function hangUp(first: string, headers: Readonly<Record<string, string>>, body: string): Promise<string> {
+async function hangUp(
+  first: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  reads = true,
+): Promise<string> {
   const { port } = new URL(api.url);
   const socket = connect(Number(port), "127.0.0.1");
   let heard = "";
-  socket.on("data", (bytes) => {
-    heard += bytes.toString();
-  });
+  if (reads) {
+    socket.on("data", (bytes) => {
+      heard += bytes.toString();
+    });
+  }
   socket.on("error", () => {});
   const head = Object.entries({ host: "x", authorization: `Bearer ${token}`, ...headers }).map((one) => one.join(": "));
   socket.write([`${first} HTTP/1.1`, ...head, "", body].join("\r\n"));
@@ -69,6 +79,7 @@ const cases: Record<string, () => Promise<string>> = {
       { "content-type": "application/octet-stream", "content-length": "100000" },
       "print(",
     ),
+  "in the middle of a download": () => hangUp(`GET /v1/files/${large}`, {}, "", false),
   "while a long poll waits": () => hangUp(`GET /v1/runs/${run}/events?after=1000&waitMs=20000`, {}, ""),
   "while a stream is open": () => hangUp(`GET /v1/runs/${run}/stream`, {}, ""),
 };

@@ -1,8 +1,8 @@
 // What any HTTP client may expect of every route: HEAD, 405, unknown parameters, pages, other origins, compression.
 
 import { request } from "node:http";
-import { gunzipSync } from "node:zlib";
-import { type Route, type RouteName, routes } from "@markmill/contract";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { openapiDocument, type Route, type RouteName, routes } from "@markmill/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
@@ -19,7 +19,7 @@ let hash: string;
 beforeAll(async () => {
   database = await freshDatabase();
   store = await openStore({ url: database.url });
-  api = await startApi({ store, queues: null }, { corsOrigins: [portal] });
+  api = await startApi({ store, queues: null }, { corsOrigins: ["https://Portal.example.edu:443"] });
   headers = { authorization: `Bearer ${await api.key(["owner", "ops"])}` };
   const owner = await api.client("owner");
   ({ hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } }));
@@ -92,6 +92,29 @@ describe("a wrong method", () => {
     const response = await fetch(`${api.url}/v1/nothing`, { method: "PUT", headers });
     expect([response.status, response.headers.get("allow")]).toEqual([404, null]);
   });
+
+  it.each([
+    ["a form", "a=1", { "content-type": "application/x-www-form-urlencoded" }],
+    ["a text", "hello", { "content-type": "text/plain" }],
+    ["broken JSON", "{", { "content-type": "application/json" }],
+    ["no type that there is", "hello", { "content-type": "nonsense" }],
+    ["more than is taken", "x".repeat(2_000_000), { "content-type": "application/json" }],
+  ])("is told from a wrong address, also with %s as its body", async (_, body, more) => {
+    const sent = { headers: { ...headers, ...more }, body };
+    expect((await fetch(`${api.url}/v1/runs`, { method: "PUT", ...sent })).status).toBe(405);
+    expect((await fetch(`${api.url}/v1/runs/${run}`, { method: "POST", ...sent })).status).toBe(405);
+    expect((await fetch(`${api.url}/v1/nothing`, { method: "POST", ...sent })).status).toBe(404);
+  });
+
+  it.each(["PROPFIND", "TRACE", "LOCK", "PURGE"])("is 405 also if it is %s", async (method) => {
+    const status = (path: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        request(`${api.url}${path}`, { method }, (response) => resolve(response.resume().statusCode))
+          .on("error", reject)
+          .end();
+      });
+    expect([await status("/v1/runs"), await status("/v1/nothing")]).toEqual([405, 404]);
+  });
 });
 
 describe("a query parameter that a route does not have", () => {
@@ -139,6 +162,54 @@ describe("a list", () => {
     expect(seen).toEqual(whole.items.map(({ id }) => id));
   });
 
+  it("has everything, however much there is", async () => {
+    const rows = 1_200;
+    await store.access.createTenant("large", "Large");
+    const owner = await api.client("owner", "large");
+    const ops = await api.client("ops");
+    for (const text of [
+      `insert into api_keys (id, tenant, name, secret_hash, roles, created_by) select 'keyoflarge' || n, 'large', 'k', '', '{reader}', 'test' from generate_series(1, $1::integer) n`,
+      `insert into users (id, tenant, name, password, roles) select 'useroflarge' || n, 'large', 'u' || n, '', '{reader}' from generate_series(1, $1::integer) n`,
+      `insert into tenants (id, name) select 'large' || n, 'x' from generate_series(1, $1::integer) n`,
+      `insert into definitions (tenant, hash, dialect, name, root, programs, files, created_at)
+         select 'large', lpad(to_hex(n), 64, '0'), 'codementor', 'same', 'a.wf.md', '{"a.wf.md":{}}', '{}', now() - n * interval '1 day'
+         from generate_series(1, $1::integer) n`,
+    ]) {
+      await store.database.calm.query(`${text} on conflict do nothing`, [rows]);
+    }
+    const first = "1".padStart(64, "0");
+    const oldest = rows.toString(16).padStart(64, "0");
+    type Page = { readonly items: readonly object[]; readonly next: string | null };
+    const lists: Record<string, (query: { limit: number; cursor?: string }) => Promise<Page>> = {
+      keys: (query) => owner.listKeys({ query }),
+      users: (query) => owner.listUsers({ query }),
+      tenants: (query) => ops.listTenants({ query }),
+      versions: (query) => owner.listDefinitionVersions({ params: { hash: first }, query }),
+    };
+    for (const [name, list] of Object.entries(lists)) {
+      let seen = 0;
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page = await list({ limit: 200, ...(cursor === undefined ? {} : { cursor }) });
+        seen += page.items.length;
+        cursor = page.next;
+      }
+      expect(seen, name).toBeGreaterThanOrEqual(rows);
+    }
+    const { createdAt } = await owner.getDefinition({ params: { hash: oldest } });
+    expect(new Date(createdAt).getUTCFullYear()).toBeGreaterThan(2000);
+  });
+
+  it("of spendings goes on behind any number of rows", async () => {
+    await store.database.calm.query(
+      `insert into deleted_usage select 'large', date_trunc('hour', now()), 'd', 'model ' || n, 1, 1, 1, 1, 1, 0, 0, 0 from generate_series(1, 10250) n on conflict do nothing`,
+    );
+    const owner = await api.client("owner", "large");
+    const page = (cursor: string) => owner.getUsage({ query: { by: "model", limit: 100, cursor } });
+    const [before, last] = [await page("10000"), await page("10200")];
+    expect([before.items.length, before.next]).toEqual([100, "10100"]);
+    expect([last.items.length, last.next]).toEqual([50, null]);
+  });
+
   it("gives every open question once over pages of one", async () => {
     const owner = await api.client("owner");
     await store.database.calm.query(
@@ -181,7 +252,21 @@ describe("a page of another site", () => {
     const got = await fetch(`${api.url}/v1/runs`, { headers: { ...headers, origin: portal } });
     expect([got.status, got.headers.get("access-control-allow-origin")]).toEqual([200, portal]);
     expect(got.headers.get("access-control-allow-credentials")).toBeNull();
+    for (const header of ["etag", "location", "retry-after", "content-disposition", "allow"])
+      expect(got.headers.get("access-control-expose-headers")).toContain(header);
     await got.body?.cancel();
+  });
+
+  it("is told what is wrong as any client is", async () => {
+    const refused = {
+      401: await fetch(`${api.url}/v1/runs`, { headers: { origin: portal } }),
+      404: await fetch(`${api.url}/v1/nothing`, { headers: { ...headers, origin: portal } }),
+      405: await fetch(`${api.url}/v1/runs`, { method: "DELETE", headers: { ...headers, origin: portal } }),
+    };
+    for (const [status, response] of Object.entries(refused)) {
+      expect([String(response.status), response.headers.get("access-control-allow-origin")]).toEqual([status, portal]);
+      await response.body?.cancel();
+    }
   });
 
   it("is told nothing if its origin is not configured", async () => {
@@ -193,6 +278,46 @@ describe("a page of another site", () => {
       await response.body?.cancel();
     }
   });
+});
+
+/** Of HTTP itself, of the walls around a page, and of the limit of requests (docs/api.md). */
+const usualHeaders =
+  /^(date|connection|keep-alive|transfer-encoding|content-(length|type|encoding|security-policy)|cache-control|vary|link|strict-transport-security|referrer-policy|origin-agent-cluster|cross-origin-.*|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|xss-protection)|access-control-.*|permissions-policy)$/;
+
+it("the OpenAPI document names every header of an answer", async () => {
+  type Operation = { readonly responses: Readonly<Record<string, { readonly headers?: object }>> };
+  const { paths } = openapiDocument("1") as { paths: Record<string, Record<string, Operation>> };
+  for (const [name, route] of table) {
+    if (route.method !== "GET" || route.answer.kind === "events") continue;
+    const response = await fetch(address(route), { headers });
+    await response.body?.cancel();
+    if (!response.ok) continue;
+    const { headers: told = {} } = paths[route.path]?.get?.responses[response.status] ?? {};
+    const untold = [...response.headers.keys()].filter((one) => !usualHeaders.test(one) && !(one in told));
+    expect(untold, `${name} ${response.status}`).toEqual([]);
+  }
+});
+
+it("a body that a route does not take is refused before anything is changed; an empty one is none", async () => {
+  const resume = async (body: string) =>
+    (
+      await fetch(`${api.url}/v1/runs/${run}/resume`, {
+        ...{ method: "POST", body },
+        headers: { ...headers, "content-type": "application/json" },
+      })
+    ).status;
+  // 409: the run is not stopped.
+  expect([await resume('{"model":"x"}'), await resume("[1]"), await resume("7")]).toEqual([400, 400, 400]);
+  expect([await resume("{}"), await resume("null"), await resume("")]).toEqual([409, 409, 409]);
+});
+
+it("a JSON body that is packed is refused as such", async () => {
+  const response = await fetch(`${api.url}/v1/keys`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json", "content-encoding": "gzip" },
+    body: gzipSync(JSON.stringify({ name: "x", roles: ["reader"] })),
+  });
+  expect([response.status, await problemOf(response)]).toMatchObject([415, { code: "UNSUPPORTED_TYPE" }]);
 });
 
 describe("an answer", () => {

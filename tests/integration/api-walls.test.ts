@@ -195,6 +195,11 @@ describe("every route of the board", () => {
     try {
       const own = board.api.routes.filter(({ contract }) => contract === null);
       expect(own.length).toBeGreaterThan(10);
+      const urlsOf = (wanted: string) => own.flatMap(({ method, url }) => (method === wanted ? url : [])).sort();
+      expect(urlsOf("HEAD")).toEqual(expect.arrayContaining(urlsOf("GET")));
+      const wrong = await fetch(`${board.url}/board`, { method: "DELETE" });
+      expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+      await wrong.body?.cancel();
       const others = roles.filter((one) => one !== "ops");
       for (const [turn, { method, url }] of own.entries()) {
         expect(url, "a route of nobody's").toMatch(/^\/board(\/|$)/);

@@ -131,6 +131,26 @@ describe("a batch that ends without the end of a run", () => {
     expect(await endOf(id)).toEqual(ended);
   });
 
+  it("keeps its moment when its runs are deleted, and is not told of again", async () => {
+    const { id } = await save(2);
+    await madeLongAgo(id);
+    await admit(store);
+    const runs: string[] = [];
+    for (const number of [1, 2]) {
+      const work = await tenant.batches.work(id, memberOf(number).key);
+      runs.push(work?.try?.runId ?? "");
+      await endWithGrade(store, work?.try?.runId ?? "", gradeWith({ tests: 6, style: 3 }));
+    }
+    const ended = await endOf(id);
+    expect(ended).not.toBeNull();
+    expect(await told()).toHaveLength(1);
+    for (const run of runs.toReversed()) {
+      expect(await tenant.runs.delete(run)).toBe(true);
+      expect(await endOf(id)).toEqual(ended);
+      expect(await told()).toHaveLength(1);
+    }
+  });
+
   it("its stream ends", async () => {
     const { id } = await save(1);
     const api = await startApi({ store, queues: null });

@@ -88,7 +88,11 @@ describe.each(backends)("on the %s backend", (backend) => {
 
   it.skipIf(backend !== backends[0] && !inject("thorough"))("three tenants have equal shares", async () => {
     const names = ["one", "two", "three"].map(tenant);
+    // They begin together, however long it takes to start them.
+    const control = mill.queues.watch("control");
+    await control.pause();
     for (const name of names) await start(mill, name, 40);
+    await control.resume();
     await until(async () => (await Promise.all(names.map((name) => ended(mill, name)))).every((runs) => runs === 40));
     const records = await Promise.all(names.map((name) => record(mill, name)));
     // While all of them are at work.

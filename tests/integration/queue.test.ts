@@ -10,6 +10,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GatheringRedis } from "../../packages/queue/src/gathering-redis.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable, sharedRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+import { openWire } from "../support/wire.ts";
 
 const withRedis = await redisAvailable("the queue on Redis");
 let activity = 0;
@@ -451,6 +453,25 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     const closed = serving.close(true).then(() => queues.close());
     const late = new Promise((resolve) => setTimeout(resolve, 60_000, "late"));
     expect(await Promise.race([closed, late])).toBeUndefined();
+    await server.stop();
+  });
+
+  it("that swallows everything leaves no delivery in hand: a worker that hears nothing then is deaf", async () => {
+    const server = await freshRedis();
+    const wire = await openWire(server.url);
+    const queues = await openQueues({ backend: { kind: "redis", url: wire.url } });
+    const next = bell();
+    const serving = queues.serve("control", async (_, ring) => {
+      wire.silence();
+      await ring([next]);
+      return { do: "done" };
+    });
+    await queues.ring([bell()]);
+    await until(() => wire.isSilent && serving.active() === 0);
+    await expect(serving.isPaused()).rejects.toThrow();
+    await serving.close(true);
+    wire.close();
+    await queues.close();
     await server.stop();
   });
 

@@ -1,12 +1,13 @@
 // Runs that wait for a place of their tenant, on a real store and without workers: what is admitted, in which order, and what is not.
 
+import type { Node } from "@markmill/engine";
 import { type AdmittedRuns, admitAtOnce, admitRuns, quietActivities, readyRings } from "@markmill/store/machine";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { askingWorkflow, startApi } from "../support/api.ts";
 import { definitionOf, startMill } from "../support/mill.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { beat, getRun, openBudget, openStore, type Store } from "../support/store.ts";
-import { chain, definition, oneAsk, onePrompt } from "./store-programs.ts";
+import { chain, definition, oneAsk, onePrompt, program } from "./store-programs.ts";
 
 const places = 3;
 let database: TestDatabase;
@@ -120,8 +121,34 @@ it("a run that waits for a person leaves its place, and keeps the queue from not
 it("runs of a class have places of their own", async () => {
   await openBudget(store.database, "class", { nanodollars: null, tokens: null }, "batch");
   await start(places, { budgets: ["class"] });
-  const ids = idsOf(await start(places + 1));
-  expect(rung(await admit())).toEqual(ids.slice(0, places));
+  // What is known of the tenant is asked anew after a moment.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  const others = await start(places + 1);
+  expect(others.map(({ rings }) => rings.length)).toEqual([1, 1, 1, 0]);
+  expect(await admit()).toEqual({ rings: [], waiting: true });
+  await cancel(others[0]?.runId);
+  expect(rung(await admit())).toEqual([others.at(-1)?.runId]);
+});
+
+it("a queued run whose question is answered begins at once, and what it has ready can be found when its ring is lost", async () => {
+  await start(places);
+  const note: Node = { kind: "assign", value: { from: "literal", text: "noted" } };
+  const askThenNote = program(
+    { ask: { kind: "ask", question: "Which mark?" }, note, end: { kind: "end", outcome: "success" } },
+    [
+      { from: "ask", to: "note", on: "ok" },
+      { from: "note", to: "end", on: "ok" },
+    ],
+  );
+  const [asking] = idsOf(await start(1, { definition: definition({ main: askThenNote }) }));
+  expect(await queued([asking ?? ""])).toEqual([true]);
+  const [ask] = await store.as("default").asks.list(asking ?? "");
+  const answered = await store.as("default").asks.answer(ask?.activityId ?? 0, "yes", null);
+  expect(answered.kind).toBe("committed");
+  expect(await queued([asking ?? ""])).toEqual([false]);
+  const quiet = await quietActivities(store.database, 0);
+  expect(quiet.map(({ runId }) => runId)).toContain(asking);
+  expect(answered.rings.map(({ runId }) => runId)).toContain(asking);
 });
 
 it("the same start again is the same queued run, and rings nothing", async () => {

@@ -474,7 +474,8 @@ it("a call is due since its callee ended, not since it was made", async () => {
   const start = await startCall(alone, call.run, call.activity, null);
   await alone.database.calm.query("update activities set created_at = created_at - interval '1 hour'");
   await alone.database.calm.query(
-    `update runs set light = replace(light::text, '"at":', '"at":-')::json where light is not null`,
+    `update runs set light = replace(light::text, '"at":', '"at":-')::json, started_at = started_at - interval '1 hour'
+     where light is not null`,
   );
   expect(await oldestDue(alone.database, ["control"])).toBeGreaterThan(3_000_000);
   await perform(alone, only(start.rings));

@@ -105,6 +105,17 @@ it("what is heard of batches after a quiet time is looked at at once, and what i
   await expect.poll(() => looks).toBeGreaterThan(before);
 });
 
+it("what a queue that takes no jobs refuses is not told to be rung again", async () => {
+  const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
+  let full = true;
+  supervise({ queues: { ...queues, ring: async (bells) => (full ? bells : await queues.ring(bells)) } });
+  await expect.poll(() => ringsOf(ring)).toBeGreaterThan(2);
+  const told = () => logged.filter(({ message }) => message.startsWith("rang again"));
+  expect(told()).toEqual([]);
+  full = false;
+  await expect.poll(told).toEqual([{ fields: { count: 1 }, message: "rang again what the queue had lost" }]);
+});
+
 describe.skipIf(!withRedis)("while Redis is down", () => {
   it("dead workers are buried all the same", async () => {
     const server = await freshRedis();

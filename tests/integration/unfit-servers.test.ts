@@ -161,6 +161,8 @@ describe.skipIf(pgbouncer === null)("on Postgres behind PgBouncer", () => {
       try {
         const { status, variables } = await mill.run({ "main.wf.md": greeting });
         expect([status, variables.RESULT]).toEqual(["success", "done"]);
+        // What /health/ready asks.
+        await mill.store.probe();
         const { rows } = await mill.store.database.hot.query(
           "select current_setting('search_path') as path, current_setting('enable_seqscan') as scan, current_setting('statement_timeout') as most",
         );

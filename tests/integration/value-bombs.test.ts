@@ -11,6 +11,7 @@ import {
   defaultCeilings,
   deleteOldRuns,
   deleteOrphans,
+  forkRun,
   getRun,
   loadBlob,
   openAsks,
@@ -264,6 +265,17 @@ describe("in the store", () => {
     let { rings } = long;
     for (let step = 0; step < 3; step++) ({ rings } = await perform(small, only(rings)));
     expect(await getRun(store.database, long.runId)).toMatchObject({
+      status: "failed",
+      reason: { code: "LIMIT_STEPS" },
+    });
+    const again = await forkRun(small, "default", {
+      of: long.runId,
+      from: ["n1"],
+      caps: { steps: 1_000_000, depth: 9 },
+    });
+    ({ rings } = again);
+    for (let step = 0; step < 2; step++) ({ rings } = await perform(small, only(rings)));
+    expect(await getRun(store.database, again.runId)).toMatchObject({
       status: "failed",
       reason: { code: "LIMIT_STEPS" },
     });

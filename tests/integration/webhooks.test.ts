@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tellWebhooks } from "@markmill/supervisor";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { webhookBodies } from "../../packages/contract/src/webhook-schemas.ts";
 import { webhookSender } from "../../packages/stack/src/send-webhook.ts";
 import { startApi, type TestApi } from "../support/api.ts";
 import { memberOf } from "../support/class.ts";
@@ -16,6 +17,7 @@ interface Received {
   readonly signed: boolean;
   readonly type: string;
   readonly data: Record<string, unknown>;
+  readonly whole: unknown;
 }
 
 let mill: Mill;
@@ -38,8 +40,9 @@ beforeAll(async () => {
       const { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": signature } = request.headers;
       const key = Buffer.from(secret.slice("whsec_".length), "base64");
       const wanted = `v1,${createHmac("sha256", key).update(`${id}.${at}.${body}`).digest("base64")}`;
-      const { type, data } = JSON.parse(body) as Received;
-      received.push({ id: String(id), signed: signature === wanted, type, data });
+      const whole = JSON.parse(body) as Received;
+      const { type, data } = whole;
+      received.push({ id: String(id), signed: signature === wanted, type, data, whole });
       response.statusCode = answers.shift() ?? 204;
       response.end(response.statusCode === 204 ? undefined : "not now");
     });
@@ -89,6 +92,10 @@ it("tells of ended runs and batches, opened questions and released grades, each 
   expect(types).toEqual(["ask.opened", "batch.ended", "grade.released", "run.ended", "run.ended", "run.ended"]);
   expect(received.every(({ signed }) => signed)).toBe(true);
   expect(new Set(received.map((one) => one.id)).size).toBe(6);
+  // As the OpenAPI document says, without a field that it does not know.
+  for (const { type, whole } of received) {
+    expect(webhookBodies[type as keyof typeof webhookBodies].parse(whole), type).toEqual(whole);
+  }
   const of = (type: string) => received.find((one) => one.type === type)?.data;
   expect(of("ask.opened")).toMatchObject({ id: ask.id, runId: run.id, question: "What now?" });
   expect(of("batch.ended")).toMatchObject({ id: batch.id, counts: { succeeded: 2 } });
@@ -195,6 +202,23 @@ it("tells a webhook that is enabled again nothing of the time in which it was di
   await look();
   await look();
   expect(received.map(({ data }) => data.id)).toEqual([later]);
+});
+
+it("is told of a run and of a batch that are deleted as soon as they have ended", async () => {
+  const { owner } = await makeWebhook(["run.ended", "batch.ended"]);
+  const files = { "a.wf.md": workflow('  START --> SET_A["SET: A = 1"] --> SUCCESS') };
+  const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files } });
+  const run = await owner.startRun({ body: { definition: hash } });
+  await mill.ended(run.id);
+  await owner.deleteRun({ params: { id: run.id } });
+  const store = mill.store.as("default");
+  const batch = await store.batches.save({ ...(await gradableClass(store, 1)), key: "soon deleted" });
+  await until(async () => (await store.batches.get(batch.id))?.endedAt != null);
+  await owner.deleteBatch({ params: { id: batch.id } });
+  await look();
+  await look();
+  expect(received.map(({ type }) => type).sort()).toEqual(["batch.ended", "run.ended", "run.ended"]);
+  expect(received.map(({ data }) => data.id)).toEqual(expect.arrayContaining([run.id, batch.id]));
 });
 
 it("serves other webhooks while the address of one does not answer", async () => {

@@ -2,8 +2,9 @@
  * Counts the work of a function, however busy the machine is. Tests compare it in place of time.
  *
  * W1  `steps` is how often V8 entered a block of JavaScript (precise coverage, counted by V8 itself).
- * W2  `characters` is how many characters the built-in functions of strings and regular expressions read. One search is counted from where it
- *     began to where it ended. Steps inside a regular expression are not counted.
+ * W2  `characters` is how many characters the built-in functions of strings, regular expressions and JSON read, how many items those of lists
+ *     search, and how many bytes Buffer.concat copies. One search is counted from where it began to where it ended. Steps inside a regular
+ *     expression are not counted.
  */
 import { Session } from "node:inspector";
 
@@ -117,6 +118,16 @@ function countReading(): { readonly characters: () => number; readonly stop: () 
     if (match !== null) return Math.max(1, match.index + match[0].length - start);
     return pattern.sticky ? 1 : Math.max(1, lengthOf(args[0]) - start);
   });
+  const { indexOf } = Array.prototype;
+  for (const name of ["includes", "indexOf"]) {
+    patch(Array.prototype, name, (list, args, result) => {
+      const items = list as readonly unknown[];
+      const at = typeof result === "number" ? result : indexOf.call(items, args[0]);
+      return at < 0 ? items.length : at + 1;
+    });
+  }
+  patch(JSON, "parse", (_, args) => lengthOf(args[0]));
+  patch(Buffer, "concat", (_, __, result) => (result as Buffer).length);
   return {
     characters: () => characters,
     stop: () => {

@@ -18,7 +18,7 @@ import {
 import { type BackendOptions, openQueues, type Queues } from "@markmill/queue";
 import { createNoneSandbox, type Sandbox } from "@markmill/sandbox";
 import { startSupervisor } from "@markmill/supervisor";
-import { openWorker } from "@markmill/worker";
+import { appLabel, openWorker } from "@markmill/worker";
 import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
 import { type GatedModel, startGatedModel } from "./gated-model.ts";
@@ -92,6 +92,9 @@ export interface SpawnOptions {
   readonly sessions?: string;
   /** Its event loop stands still for so long, so long after it claimed an activity of this kind. */
   readonly blockAt?: { readonly kind: string; readonly afterMs: number; readonly ms: number };
+  /** Other ways to the same servers. */
+  readonly databaseUrl?: string;
+  readonly backend?: BackendOptions;
 }
 
 export interface SpawnedWorker {
@@ -129,6 +132,8 @@ export async function startMill(options: MillOptions): Promise<Mill> {
     ceilings: config.ceilings,
     runsPerTenant: config.runsPerTenant,
   });
+  /** Of this mill's sessions: others have theirs on the same Docker engine. */
+  const app = await appLabel(store.database);
   const queues = await openQueues({ backend, prefix });
   const spawned: SpawnedWorker[] = [];
 
@@ -144,7 +149,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
       catalogue: builtInCatalogue,
       sandbox: sessions,
       log: quiet,
-      onDeaf: () => undefined,
+      onDeaf: () => console.error("a worker of this process heard nothing, and gave up"),
     });
   }
   async function serve() {
@@ -252,7 +257,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
         if (worker.process.exitCode === null && worker.process.signalCode === null) await worker.kill();
       await queues.close();
       await store.close();
-      for (const { id } of await sandbox.list()) await sandbox.remove(id);
+      for (const { id, labels } of await sandbox.list()) if (labels.app === app) await sandbox.remove(id);
       await sandbox.close();
       await gate?.close();
       await model.close();

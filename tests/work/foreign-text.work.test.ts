@@ -9,6 +9,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, inject, it } from "vitest";
+import { countValues } from "../../packages/llm/src/json-depth.ts";
 import { countWork } from "../support/count-work.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -35,6 +36,7 @@ const units: Readonly<Record<string, string>> = {
   dashes: "- ",
   "quoted lists": "> - ",
   commands: "$ x\n",
+  "here-documents": "<<'a' b\n",
   substitutions: "$(`",
   places: "{{ a }}",
   addresses: "a@b.c ",
@@ -158,6 +160,19 @@ async function others(): Promise<Readonly<Record<string, Reader>>> {
   const { findMisfits } = await import("../../packages/engine/src/json-schema.ts");
   const { submissionTexts } = await import("../../packages/worker/src/submission-texts.ts");
   const { similarPairs } = await import("../../packages/classroom/src/similar-pairs.ts");
+  const { ToolCallPieces } = await import("../../packages/llm/src/read-tool-calls.ts");
+  const { StreamedReply } = await import("../../packages/llm/src/read-completion.ts");
+  const { requestHash } = await import("../../packages/llm/src/request-hash.ts");
+  const { JsonWeight } = await import("../../packages/tools/src/json-weight.ts");
+  const { initialState, parseReport, renderScript } = await import("../../packages/sandbox/src/session-script.ts");
+  const { parseLauncherReport } = await import("../../packages/sandbox/src/docker/launcher-script.ts");
+  const { OutputCollector } = await import("../../packages/sandbox/src/collect-output.ts");
+  const { readTar } = await import("../../packages/sandbox/src/checkpoint/tar-archive.ts");
+  const { evaluateCondition } = await import("../../packages/engine/src/evaluate-condition.ts");
+  const { edgesOf, play, programOf, started } = await import("../../packages/engine/src/testing-programs.ts");
+  const engine = await import("../../packages/engine/src/state.ts");
+  const { step } = await import("../../packages/engine/src/step.ts");
+  const { testsOfGradescope, readGradescopeResults } = await import("../../packages/grading/src/gradescope-results.ts");
   const { loadDefinition } = await import("../../packages/definition/src/load-definition.ts");
   const { classHtml } = await import("../../packages/gradebook/src/report/class-report.ts");
   const { reportFor } = await import("../../packages/gradebook/src/report/student-report.ts");
@@ -191,7 +206,80 @@ async function others(): Promise<Readonly<Record<string, Reader>>> {
         name,
       );
   };
+  const named = { from: "name", name: "RESULT" } as const;
+  const compared = (op: string): Reader => {
+    const condition = { op, left: named, right: { from: "literal", text: "x1" }, lenient: true } as never;
+    return (text) => {
+      const state = { ...engine.initialState, variables: { RESULT: text } };
+      evaluateCondition(condition, { program: programOf({}, []), state, reads: {}, files: {} });
+    };
+  };
+  /** One step of a run with this node, whose RESULT is the text. */
+  const begun = (node: object, more: object = {}): Reader => {
+    const program = programOf({ START: { kind: "start" }, A: node as never }, edgesOf("START A"), more);
+    return (text) => step(program, engine.initialState, started({ variables: { RESULT: text } }));
+  };
+  const replied = (node: object): Reader => {
+    const program = programOf({ START: { kind: "start" }, A: node as never }, edgesOf("START A"));
+    return (text) => play(program, () => ({ kind: "replied", text }));
+  };
+  const listed = (text: string) => Array.from({ length: text.length / 2 }, (_, at) => text.charAt(2 * at));
+  const search = { kind: "http", method: "GET", url: "http://a", schema: { properties: { lang: {} } } };
+  const post = [{ do: "replace", what: "a", by: "b" }, { do: "trim" }, { do: "toUpper" }] as const;
   return {
+    ...Object.fromEntries(
+      ["equals", "contains", "matches", "includes", "alike", "greater", "above", "empty"].map((op) => [
+        ...[`CHECK, ${op}`, compared(op)],
+      ]),
+    ),
+    "items of a map": begun({
+      ...{ kind: "map", over: named, each: { kind: "prompt", text: { from: "read", name: "item" } }, concurrency: 2 },
+      ...{ itemError: "collect", minSuccess: 0 },
+    }),
+    "a query in a text": begun({ kind: "memory", op: "search", text: named, web: "t" }, { tools: { t: search } }),
+    "the result of a run": begun(
+      { kind: "end", outcome: "success" },
+      { result: { take: "operands", of: [named, named], json: true, post, postJson: true } },
+    ),
+    "a verdict": replied({ kind: "evaluate", text: named, statuses: ["a"], repairs: 0, lessons: "l" }),
+    "a command with a value": begun({ kind: "execute", command: "echo {{RESULT}}", nonZero: "ok", repeat: "safe" }),
+    "parts of a reply": (text) =>
+      readCompletion({
+        choices: [
+          { message: { content: listed(text).map((type) => ({ type: type === "a" ? "think" : type, text: type })) } },
+        ],
+      }),
+    "calls of tools with ids that are taken": (text) => {
+      const half = Math.floor(text.length / 4);
+      const ids = [...Array.from({ length: half }, (_, at) => `call_${at + half + 1}`), ...listed(text).fill("")];
+      new ToolCallPieces().add({ tool_calls: ids.map((id) => ({ id })) });
+      readCompletion({ choices: [{ message: { tool_calls: ids.map((id) => ({ id })) }, finish_reason: "stop" }] });
+    },
+    "pieces of a stream": (text) => {
+      const reply = new StreamedReply();
+      for (const content of listed(text)) reply.add({ choices: [{ delta: { content } }] });
+      reply.whole();
+    },
+    requestHash: (text) => requestHash({ model: "m", messages: [{ role: "user", content: text }], settings: {} }),
+    "the weight of JSON": (text) => new JsonWeight().add(inBytes.encode(text)),
+    "reports of a command": (text) => parseReport(nonce, `${nonce} start 1\n${text}\n${nonce} state ${text}\n`),
+    "reports of a launcher": (text) => parseLauncherReport(nonce, `${nonce} exit 1\n${text}`),
+    "the script of a command": (text) => {
+      const state = { ...initialState({}), environment: { A: text }, shell: text };
+      renderScript({ kind: "python", text, state });
+    },
+    "output in small pieces": (text) => {
+      const collector = new OutputCollector({ marker: nonce, capBytes: 1_000 });
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; at += 7) collector.push(bytes.subarray(at, at + 7));
+      collector.finish();
+    },
+    "an archive": (text) => [...readTar(inBytes.encode(text))],
+    "an autograder's tests": (text) => {
+      const tests = listed(text).map((name) => ({ name, status: "passed", max_score: 1 }));
+      const read = readGradescopeResults(JSON.stringify({ tests }));
+      if (read.is === "read") testsOfGradescope(read.results);
+    },
     ...Object.fromEntries(
       ["js", "c", "html", "php", "sql", "rb", "css"].map((ending) => [
         ...[`stripWords of .${ending}`, (text: string) => stripWords(`a.${ending}`, text)],
@@ -283,18 +371,20 @@ function expectLinear(read: Reader): void {
 
 const found = inventory();
 
+async function readerOf({ name, file, bytes, exported }: (typeof found)[number]): Promise<Reader> {
+  const module = (await import(file)) as Record<string, (...args: readonly unknown[]) => unknown>;
+  const args = further[name] ?? [];
+  return (text) => {
+    const answer = module[exported]?.(bytes ? inBytes.encode(text) : text, ...args);
+    if (answer instanceof Promise) answer.catch(() => undefined);
+    // A generator works when it is asked.
+    return typeof answer === "object" && answer !== null && Symbol.iterator in answer ? [...(answer as never)] : answer;
+  };
+}
+
 describe("a function whose first parameter is a text takes linear work", () => {
-  it.each(found.filter(({ name }) => leftOut[name] === undefined))("$name", async ({ name, file, bytes, exported }) => {
-    const module = (await import(file)) as Record<string, (...args: readonly unknown[]) => unknown>;
-    const args = further[name] ?? [];
-    const read: Reader = (text) => {
-      const answer = module[exported]?.(bytes ? inBytes.encode(text) : text, ...args);
-      if (answer instanceof Promise) answer.catch(() => undefined);
-      // A generator works when it is asked.
-      return typeof answer === "object" && answer !== null && Symbol.iterator in answer
-        ? [...(answer as never)]
-        : answer;
-    };
+  it.each(found.filter(({ name }) => leftOut[name] === undefined))("$name", async (one) => {
+    const read = await readerOf(one);
     // One that fails for want of an argument would not be counted.
     const failed = await Promise.resolve()
       .then(() => read("a"))
@@ -316,4 +406,57 @@ const known = await others();
 
 describe("a function that takes its text otherwise takes linear work", () => {
   it.each(Object.keys(known))("%s", (name) => expectLinear(known[name] as Reader));
+});
+
+/** Deeper than any recursion goes: whoever walks such a value ends with a full stack. */
+const levels = 10_000;
+const brackets = `${"[".repeat(levels)}${"]".repeat(levels)}`;
+const nested: readonly string[] = [
+  brackets,
+  `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`,
+  `\`\`\`json\n${brackets}\n\`\`\`\n`,
+  `{"query": "a", "lang": 1, "tests": [{"name": "a", "output": ${brackets}}], "status": "a", "criteria": {}, "cells": []}`,
+  `data: ${brackets}\n`,
+];
+
+/** Not of others: what these read was written by this program. */
+const ours: ReadonlySet<string> = new Set([
+  "gradebook/import-rules/classroom.ts classroomTotals",
+  "gradebook/import-rules/gradescope.ts gradescopeProblems",
+  "grading/stored-results.ts storedResults",
+  "llm/vectors-text.ts readVectors",
+  "process-identity/process-identity.ts readIdentity",
+]);
+
+/** What is wrong with how a function reads the text; null: nothing. */
+function misread(read: Reader, text: string): string | null {
+  const { parse } = JSON;
+  let deep = false;
+  JSON.parse = (json: string, ...more: never[]) => {
+    deep ||= countValues(json) === null;
+    return parse(json, ...more);
+  };
+  try {
+    read(text);
+  } catch (error) {
+    if (error instanceof RangeError && error.message.includes("call stack")) return error.message;
+  } finally {
+    JSON.parse = parse;
+  }
+  return deep ? "is parsed" : null;
+}
+
+describe("JSON that is nested deeply", () => {
+  it("is parsed by no function, and fills no stack", async () => {
+    const readers = found.filter(({ name }) => leftOut[name] === undefined && !ours.has(name));
+    const all = [...Object.entries(known)];
+    for (const one of readers) all.push([one.name, await readerOf(one)]);
+    const wrong = all.flatMap(([name, read]) =>
+      nested.flatMap((text) => {
+        const why = misread(read, text);
+        return why === null ? [] : [`${name}, ${text.slice(0, 40)}: ${why}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
 });

@@ -1,24 +1,28 @@
-import { routes } from "@markmill/contract";
 import { describe, expect, it } from "vitest";
 import { allowedMethods } from "./allowed-methods.ts";
 
-const methodsOf = allowedMethods(routes);
+const routes = [
+  { method: "GET", url: "/v1/runs" },
+  { method: "HEAD", url: "/v1/runs" },
+  { method: "POST", url: "/v1/runs" },
+  { method: "GET", url: "/v1/runs/:id" },
+  { method: "DELETE", url: "/v1/runs/:id" },
+  { method: "POST", url: "/v1/runs/:id/cancel" },
+  { method: "GET", url: "/board/static/*" },
+  { method: "OPTIONS", url: "*" },
+];
+const methodsOf = (path: string) => allowedMethods(routes, path);
 
 describe("allowedMethods", () => {
-  it("names every method of an address, and HEAD wherever there is GET", () => {
+  it("names every method of an address", () => {
     expect(methodsOf("/v1/runs")).toEqual(["GET", "HEAD", "POST"]);
-    expect(methodsOf("/v1/batches/x")).toEqual(["DELETE", "GET", "HEAD", "PATCH"]);
+    expect(methodsOf("/v1/runs/x")).toEqual(["DELETE", "GET"]);
     expect(methodsOf("/v1/runs/x/cancel")).toEqual(["POST"]);
+    expect(methodsOf("/board/static/js/a.js")).toEqual(["GET"]);
   });
 
-  it("knows every address of the contract", () => {
-    for (const { path, method } of Object.values(routes)) {
-      expect(methodsOf(path.replace(/\{\w+\}/g, "x")), path).toContain(method);
-    }
-  });
-
-  it("knows no other address", () => {
-    for (const path of ["", "/", "/v1", "/v1/runs/", "/v1/runs//cancel", "/v1/runs/x/y/z", "/v2/runs"]) {
+  it("knows no other address, whatever routes take every address", () => {
+    for (const path of ["", "/", "/v1", "/v1/runs/", "/v1/runs//cancel", "/v1/runs/x/y/z", "/v2/runs", "/board"]) {
       expect(methodsOf(path), path).toBeNull();
     }
   });

@@ -1,19 +1,23 @@
-/** Finds the methods of an address; null if no route has the address. A wrong method is then 405 and a wrong address 404. */
-import type { Route } from "@markmill/contract";
+/**
+ * Finds the methods of an address; null if no route has the address. A wrong method is then 405 and a wrong address 404.
+ *
+ * `routes` are written as the router has them: `:name` stands for one part of a path, `*` for the rest of it. A route that takes every address
+ * (the preflight of CORS) says nothing of one.
+ */
+export function allowedMethods(
+  routes: readonly { readonly method: string; readonly url: string }[],
+  path: string,
+): string[] | null {
+  const given = path.split("/");
+  const methods = routes.filter(({ url }) => fits(url.split("/"), given)).map(({ method }) => method);
+  return methods.length === 0 ? null : [...new Set(methods)].sort();
+}
 
-export function allowedMethods(routes: Readonly<Record<string, Route>>): (path: string) => string[] | null {
-  const byPath = Map.groupBy(Object.values(routes), ({ path }) => path);
-  const known = [...byPath].map(([path, those]) => ({
-    parts: path.split("/"),
-    methods: those.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),
-  }));
-  return (path) => {
-    const given = path.split("/");
-    const found = known.filter(
-      ({ parts }) =>
-        parts.length === given.length &&
-        parts.every((part, index) => part === given[index] || (part.startsWith("{") && given[index] !== "")),
-    );
-    return found.length === 0 ? null : [...new Set(found.flatMap(({ methods }) => methods))].sort();
-  };
+function fits(parts: readonly string[], given: readonly string[]): boolean {
+  if (parts[0] === "*") return false;
+  const open = parts.at(-1) === "*";
+  if (open ? given.length < parts.length : given.length !== parts.length) return false;
+  return parts.every(
+    (part, index) => part === given[index] || part === "*" || (part.startsWith(":") && given[index] !== ""),
+  );
 }

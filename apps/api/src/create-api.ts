@@ -9,13 +9,7 @@ import compress from "@fastify/compress";
 import cookie from "@fastify/cookie";
 import cors from "@fastify/cors";
 import rateLimit from "@fastify/rate-limit";
-import {
-  routes as contractRoutes,
-  makeProblem,
-  type ProblemCode,
-  type Route,
-  type RouteName,
-} from "@markmill/contract";
+import { makeProblem, type ProblemCode, type Route, type RouteName } from "@markmill/contract";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, LogController } from "fastify";
 import { allowedMethods } from "./allowed-methods.ts";
 import type { Board } from "./board/board.ts";
@@ -35,6 +29,7 @@ import { Refusal } from "./refusal.ts";
 import { registerRoutes } from "./register-routes.ts";
 import { securityHeaders } from "./security-headers.ts";
 import { tellFailure } from "./tell-failure.ts";
+import { packedAs } from "./upload-of.ts";
 import { weighJson } from "./weigh-json.ts";
 
 declare module "fastify" {
@@ -97,7 +92,8 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     // What comes while it ends, over a connection that stands, is still answered: the connection is closed after it (close-server.ts).
     return503OnClosing: false,
     forceCloseConnections: "idle",
-    exposeHeadRoutes: false,
+    // Of the board: routes of the contract name HEAD themselves.
+    exposeHeadRoutes: true,
     onProtoPoisoning: "error",
     onConstructorPoisoning: "error",
     routerOptions: { maxParamLength: 200 },
@@ -130,29 +126,29 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     noteRefusedRoute(parts, request, statusOf(error, request));
     answerProblem(parts, error, request, reply);
   });
-  const methodsOf = allowedMethods(contractRoutes);
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split("?")[0] ?? "";
-    const detail = `There is no ${request.method} ${path.slice(0, 200)}.`;
-    const allowed = methodsOf(path);
-    if (allowed !== null) {
-      void reply.header("allow", allowed.join(", "));
-      const hint = `This address takes ${allowed.join(", ")}.`;
-      answerProblem(parts, new Refusal("METHOD_NOT_ALLOWED", { detail, hint }), request, reply);
-      return;
+  /** Says what is wrong with an address or its method. The answer names the methods of the address. */
+  const nothingThere = ({ method, url }: FastifyRequest, reply: FastifyReply): Refusal => {
+    const path = url.split("?")[0] ?? "";
+    const detail = `There is no ${method} ${path.slice(0, 200)}.`;
+    const allowed = allowedMethods(routes, path);
+    // A file of the board that is not there: its address takes the method.
+    if (allowed === null || allowed.includes(method)) {
+      return new Refusal("NOT_FOUND", { detail, hint: "GET /openapi.json lists what there is." });
     }
-    answerProblem(
-      parts,
-      new Refusal("NOT_FOUND", { detail, hint: "GET /openapi.json lists what there is." }),
-      request,
-      reply,
-    );
-  });
+    void reply.header("allow", allowed.join(", "));
+    return new Refusal("METHOD_NOT_ALLOWED", { detail, hint: `This address takes ${allowed.join(", ")}.` });
+  };
+  app.setNotFoundHandler((request, reply) => answerProblem(parts, nothingThere(request, reply), request, reply));
   // An empty body is none, whatever type it says it has.
   const readJson = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     if (body === "") return done(null, undefined);
+    const packed = packedAs(request.headers);
+    if (packed !== null) {
+      const detail = `The body is packed (Content-Encoding: ${packed}).`;
+      return done(new Refusal("UNSUPPORTED_TYPE", { detail, hint: "Send the JSON as it is." }));
+    }
     try {
       weighJson(body as string);
     } catch (error) {
@@ -164,10 +160,13 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   const walls = await securityHeaders(settings.publicUrl?.startsWith("https:") === true);
   if (settings.corsOrigins.length > 0) {
     await app.register(cors, {
-      origin: [...settings.corsOrigins],
+      // As browsers write an origin: small letters, without the port that its scheme has anyway.
+      origin: settings.corsOrigins.map((one) => URL.parse(one)?.origin ?? one),
       methods: ["GET", "HEAD", "POST", "PATCH", "DELETE"],
-      exposedHeaders: ["etag", "location", "retry-after", "x-request-id"],
+      exposedHeaders: ["allow", "content-disposition", "etag", "location", "retry-after", "x-request-id"],
       maxAge: 600,
+      // OPTIONS of other programs than browsers: answered alike, not with a text of the plugin's own.
+      strictPreflight: false,
     });
   }
   // Only complete texts are compressed: event streams are sent piece by piece, and files are sent as they are stored.
@@ -191,7 +190,9 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
       new Refusal("RATE_LIMITED", { detail: `Try again in ${Math.ceil(ttl / 1000)} s.` }),
   });
   // After the limit has counted, before anything of the body is read.
-  app.addHook("preParsing", async (request) => {
+  app.addHook("preParsing", async (request, reply) => {
+    // Whatever its body is, and whether or not it can be read.
+    if (request.is404) throw nothingThere(request, reply);
     permit(request, accessOf(request), request.principal, settings.publicUrl);
   });
   const streams = countStreams(settings);

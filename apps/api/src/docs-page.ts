@@ -19,8 +19,10 @@ interface Operation {
   readonly parameters?: readonly {
     readonly name: string;
     readonly in: string;
+    readonly required: boolean;
     readonly description?: string;
     readonly schema: unknown;
+    readonly example?: unknown;
   }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, Shape>> };
   readonly responses: Readonly<
@@ -47,8 +49,9 @@ const open=()=>{const one=document.getElementById(location.hash.slice(1));if(one
 addEventListener("hashchange",open);open();find();`;
 
 export function docsPage(document: Record<string, unknown>): { readonly html: string; readonly contentPolicy: string } {
-  const { paths, info, components } = document as {
+  const { paths, info, components, webhooks } = document as {
     paths: Record<string, Record<string, Operation>>;
+    webhooks: Record<string, { readonly post: Operation }>;
     info: { title: string; version: string; description: string };
     components: { schemas: Record<string, unknown> };
   };
@@ -59,6 +62,7 @@ export function docsPage(document: Record<string, unknown>): { readonly html: st
   const sections = [...byTag].map(
     ([tag, those]) => `<section><h2 id="${idOf(tag)}">${escapeHtml(tag)}</h2>${those.map(section).join("")}</section>`,
   );
+  const told = Object.entries(webhooks).map(([type, { post }]) => toldSection(type, post));
   const schemas = Object.entries(components.schemas).map(
     ([name, schema]) =>
       `<details id="schema-${name}"><summary><code>${escapeHtml(name)}</code></summary><div>${json(schema)}</div></details>`,
@@ -67,10 +71,10 @@ export function docsPage(document: Record<string, unknown>): { readonly html: st
 <title>${escapeHtml(info.title)} API</title><style>${style}</style></head><body><main><h1>${escapeHtml(info.title)} API ${escapeHtml(info.version)}</h1>
 <p>${escapeHtml(info.description)} Every request carries <code>Authorization: Bearer KEY</code>. For programs:
 <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
-<nav>${[...byTag.keys()].map((tag) => `<a href="#${idOf(tag)}">${escapeHtml(tag)}</a>`).join(" · ")} · <a href="#schemas">Schemas</a></nav>
+<nav>${[...byTag.keys()].map((tag) => `<a href="#${idOf(tag)}">${escapeHtml(tag)}</a>`).join(" · ")} · <a href="#told">What webhooks are sent</a> · <a href="#schemas">Schemas</a></nav>
 <input type="search" id="search" placeholder="Search operations, parameters and schemas" aria-label="Search">
 <p id="none" hidden>Nothing here has all of these words.</p>
-${sections.join("")}<section><h2 id="schemas">Schemas</h2>${schemas.join("")}</section></main><script>${script}</script></body></html>`;
+${sections.join("")}<section><h2 id="told">What webhooks are sent</h2>${told.join("")}</section><section><h2 id="schemas">Schemas</h2>${schemas.join("")}</section></main><script>${script}</script></body></html>`;
   return {
     html,
     contentPolicy: `default-src 'none'; style-src '${hashOf(style)}'; script-src '${hashOf(script)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
@@ -82,8 +86,11 @@ function hashOf(text: string): string {
 }
 
 /** A command that can be pasted, with the two variables that docs/api.md sets. */
-function command(path: string, method: string, { requestBody, security }: Operation): string {
-  const example = path.replace(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`);
+function command(path: string, method: string, { requestBody, security, parameters = [] }: Operation): string {
+  const needed = parameters.filter((one) => one.in === "query" && one.required);
+  const query = needed.map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`).join("&");
+  const place = path.replace(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`);
+  const example = query === "" ? place : `${place}?${query}`;
   const json = requestBody?.content["application/json"];
   const lines = [
     `curl -sS --fail-with-body${method === "GET" ? "" : ` -X ${method}`} "$MARKMILL_URL${example}"`,
@@ -103,7 +110,7 @@ function section({ path, method, operation }: { path: string; method: string; op
     operation.security?.length === 0 ? "Needs no key." : scope === undefined ? "Any key." : `Needs the scope ${scope}.`;
   const rows = parameters.map(
     (one) =>
-      `<tr><td><code>${escapeHtml(one.name)}</code></td><td>${one.in}</td><td>${escapeHtml(one.description ?? "")} ${inline(one.schema)}</td></tr>`,
+      `<tr><td><code>${escapeHtml(one.name)}</code></td><td>${one.in}${one.required ? ", needed" : ""}</td><td>${escapeHtml(one.description ?? "")} ${inline(one.schema)}</td></tr>`,
   );
   const answers = Object.entries(responses).map(
     ([status, { description: said, content = {} }]) =>
@@ -118,6 +125,12 @@ function section({ path, method, operation }: { path: string; method: string; op
 <p>${escapeHtml(description ?? "")} ${escapeHtml(who)}</p>${rows.length === 0 ? "" : `<table><tr><th>Parameter</th><th>in</th><th></th></tr>${rows.join("")}</table>`}
 ${body.join("")}<h3>Example</h3><pre>${escapeHtml(command(path, method, operation))}</pre>${answerExample(operation)}
 <table><tr><th>Status</th><th></th><th></th></tr>${answers.join("")}</table></div></details>`;
+}
+
+function toldSection(type: string, { operationId, summary, requestBody }: Operation): string {
+  const { schema, example } = requestBody?.content["application/json"] ?? { schema: {} };
+  return `<details id="${escapeHtml(operationId)}"><summary><code>${escapeHtml(type)}</code> ${escapeHtml(summary)}</summary><div>
+<p>Body: ${inline(schema)}</p>${json(example)}</div></details>`;
 }
 
 function answerExample({ responses }: Operation): string {

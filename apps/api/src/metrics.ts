@@ -42,8 +42,8 @@ export function countRequests(app: FastifyInstance): Meter {
     const route = request.routeOptions.config.contract ?? "other";
     const key = `route="${route}",status="${reply.statusCode}"`;
     answered.set(key, (answered.get(key) ?? 0) + 1);
-    // A stream lasts as long as its run.
-    if (route === "streamEvents" || route === "listEvents") return;
+    // A stream lasts as long as its run or its batch.
+    if (route === "streamEvents" || route === "streamBatch" || route === "listEvents") return;
     const one = timed.get(route) ?? { count: 0, sum: 0, below: boundsS.map(() => 0) };
     timed.set(route, one);
     const seconds = reply.elapsedTime / 1000;

@@ -152,6 +152,7 @@ function read(
   // An id that cannot be one is one that does not exist.
   if (params?.success === false) throw notFound("such id");
   const { principal } = asked;
+  if (route.upload !== true && route.body === undefined) refuseBody(asked.body);
   const body = route.upload === true ? undefined : parse(route.body, asked.body ?? undefined, "");
   return {
     id: asked.id,
@@ -218,6 +219,15 @@ function knownQuery({ query }: Route, given: unknown): unknown {
   throw new Refusal("INVALID", {
     errors: unknown.slice(0, 50).map((name) => ({ path: `query.${name.slice(0, 100)}`, message: "is not known here" })),
     hint: known.length === 0 ? "This takes no query parameters." : `This takes ${known.join(", ")}.`,
+  });
+}
+
+/** What a route cannot follow is not passed over. Many clients send `{}` where there is nothing to say. */
+function refuseBody(body: unknown): void {
+  if (body === undefined || body === null || (typeof body === "object" && Object.keys(body).length === 0)) return;
+  throw new Refusal("INVALID", {
+    errors: [{ path: "", message: "takes no body" }],
+    hint: "Leave the body out. GET /openapi.json, or /docs in a browser, says what this takes.",
   });
 }
 

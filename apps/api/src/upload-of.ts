@@ -6,6 +6,7 @@
  *     refused with 415: nothing unpacks it, and what would be stored is not the file.
  * U3  Not more bytes are read than may be stored.
  */
+import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { formFile } from "./form-file.ts";
@@ -34,10 +35,9 @@ export async function uploadOf(asked: FastifyRequest, most: number): Promise<Upl
       hint: howToSend,
     });
   }
-  const encodings = (headers["content-encoding"] ?? "").toLowerCase().split(",");
-  const packed = encodings.map((one) => one.trim()).find((one) => one !== "" && one !== "identity");
-  if (packed !== undefined) {
-    const detail = `The body is packed (Content-Encoding: ${packed.slice(0, 40)}). It would be stored as it is, and not as the file.`;
+  const packed = packedAs(headers);
+  if (packed !== null) {
+    const detail = `The body is packed (Content-Encoding: ${packed}). It would be stored as it is, and not as the file.`;
     throw new Refusal("UNSUPPORTED_TYPE", { detail, hint: `Leave Content-Encoding out. ${howToSend}` });
   }
   if (!(body instanceof Readable)) {
@@ -52,6 +52,13 @@ export async function uploadOf(asked: FastifyRequest, most: number): Promise<Upl
   if (!form) return { name: null, content: measured(body, most) };
   const { name, content } = await formFile(headers, body);
   return { name, content: measured(content, most) };
+}
+
+/** The `Content-Encoding` of a body, cut; null: the body is as it is. */
+export function packedAs(headers: IncomingHttpHeaders): string | null {
+  const encodings = (headers["content-encoding"] ?? "").toLowerCase().split(",");
+  const packed = encodings.map((one) => one.trim()).find((one) => one !== "" && one !== "identity");
+  return packed?.slice(0, 40) ?? null;
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}

@@ -13,7 +13,10 @@ import { decisionOn, type TrustSubject } from "./trust-records.ts";
 const longest = 1024 * 1024;
 const mostShown = 20;
 const longestShown = 160;
-const place = /(?:^|[\s{,"'])allow["']?\s*:|\b(?:https|ssh):\/\/[^\s{]{1,300}\{(?:login|handle|id|key)\}/i;
+/** `allow` as a key, and an address with a place for what the roster says of a student. */
+const allowKey = /(?:^|[\s{,"'])allow["']?\s*:/;
+const remote = /(?:https|ssh):\/\//i;
+const field = /\{(?:login|handle|id|key)\}/;
 
 export interface ClassFileWithPlaces {
   readonly subject: TrustSubject;
@@ -31,11 +34,11 @@ export function classFileWithPlaces(file: string): ClassFileWithPlaces | null {
     .toString("utf8")
     .split("\n")
     .filter((line) => !/^\s*(?:#|$)/.test(line));
-  const first = lines.findIndex((line) => place.test(line));
+  const first = lines.findIndex(isPlace);
   if (first < 0) return null;
   // Where not all can be shown, lines that may hold an address or a path are; else 20 harmless ones could hide the places.
   const all = lines.slice(first);
-  const telling = all.length <= mostShown ? all : all.filter((line) => line.includes("/") || place.test(line));
+  const telling = all.length <= mostShown ? all : all.filter((line) => line.includes("/") || isPlace(line));
   const shown = telling.slice(0, mostShown);
   const more = all.length - shown.length;
   const at = resolve(file);
@@ -48,6 +51,10 @@ export function classFileWithPlaces(file: string): ClassFileWithPlaces | null {
     ],
     stat: read.stat,
   };
+}
+
+function isPlace(line: string): boolean {
+  return allowKey.test(line) || (remote.test(line) && field.test(line));
 }
 
 function cut(line: string): string {

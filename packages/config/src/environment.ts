@@ -343,7 +343,7 @@ const tools = {
       ),
     {
       description:
-        "Private, loopback and link-local addresses that tools of workflows may reach, comma-separated, with a port or without. Absent: public addresses only.",
+        "Private, loopback and link-local addresses that tools of workflows and webhooks may reach, comma-separated, with a port or without. Workers read it for tools, the supervisor for webhooks. Absent: public addresses only.",
     },
   ),
   TOOL_SECRETS: optional(

@@ -7,6 +7,7 @@ import { problemCodes } from "./problem.ts";
 import { requestExamples } from "./request-examples.ts";
 import type { Route } from "./route.ts";
 import { type RouteName, routes } from "./routes.ts";
+import { newWebhook, webhookBodies } from "./webhook-schemas.ts";
 
 const table = Object.entries(routes) as [string, Route][];
 
@@ -67,6 +68,7 @@ describe("what the OpenAPI document tells people", () => {
     }
     const tries = shown.find(({ operationId }) => operationId === "listTries");
     expect(tries?.parameters?.filter(({ required }) => required).map(({ name }) => name)).toEqual(["id", "work"]);
+    expect(tries?.parameters?.find(({ name }) => name === "work")).toMatchObject({ example: "ada@example.edu" });
   });
 
   it("has an example of every body that fits its schema", () => {
@@ -88,6 +90,19 @@ describe("what the OpenAPI document tells people", () => {
     }
   });
 
+  it("has the body of everything that a webhook is told, with an example that fits", () => {
+    type Told = { post: { requestBody: { content: { "application/json": { schema: object; example: unknown } } } } };
+    const { webhooks } = openapiDocument("1.2.3") as { webhooks: Record<string, Told> };
+    const events = Object.keys(webhookBodies);
+    expect(events).toEqual([...newWebhook.shape.events.element.options, "webhook.test"]);
+    expect(Object.keys(webhooks)).toEqual(events);
+    for (const [type, body] of Object.entries(webhookBodies)) {
+      const { schema, example } = webhooks[type]?.post.requestBody.content["application/json"] ?? {};
+      expect(schema).toEqual({ $ref: expect.stringContaining("Told") });
+      expect(body.safeParse(example).error?.issues ?? [], type).toEqual([]);
+    }
+  });
+
   it("names the headers of every answer", () => {
     for (const { operationId, responses } of shown) {
       for (const [status, { headers }] of Object.entries(responses)) {
@@ -97,6 +112,10 @@ describe("what the OpenAPI document tells people", () => {
     const start = shown.find(({ operationId }) => operationId === "startRun");
     expect(Object.keys(start?.responses[201]?.headers ?? {})).toContain("location");
     expect(Object.keys(start?.responses[429]?.headers ?? {})).toContain("retry-after");
+    const headerOf = (name: string, status: number) =>
+      Object.keys(shown.find(({ operationId }) => operationId === name)?.responses[status]?.headers ?? {});
+    expect(headerOf("recordGrade", 201)).toContain("etag");
+    expect(headerOf("logIn", 200)).toContain("set-cookie");
   });
 
   it("has a schema of its own for each type of event", () => {
@@ -105,6 +124,15 @@ describe("what the OpenAPI document tells people", () => {
     expect(Object.keys(schemas)).toEqual(expect.arrayContaining(["RunStartedEvent", "AskExpiredEvent", "StreamEnd"]));
     expect(Object.keys(schemas).filter((name) => name.startsWith("__"))).toEqual([]);
   });
+});
+
+it("docs/api.md names every code of a problem, beside its status", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/api.md"), "utf8");
+  const rows = page.split("\n").filter((line) => /^\| \d{3}/.test(line));
+  for (const [code, [status]] of Object.entries(problemCodes)) {
+    const row = rows.find((line) => new RegExp(`\\b${code}\\b`).test(line));
+    expect(row?.split("|")[1], code).toContain(String(status));
+  }
 });
 
 describe("the route table", () => {

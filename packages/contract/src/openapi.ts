@@ -6,6 +6,7 @@ import { requestExamples } from "./request-examples.ts";
 import type { Route } from "./route.ts";
 import { type RouteName, routes } from "./routes.ts";
 import { sampleOf } from "./sample-of.ts";
+import { webhookBodies } from "./webhook-schemas.ts";
 
 type Json = { [key: string]: unknown };
 
@@ -34,6 +35,7 @@ export function openapiDocument(version: string): Json {
     tags: [...new Set(Object.values(routes).map(({ tag }) => tag))].map((tag) => ({ name: tag })),
     security: [{ key: [] }, { session: [] }],
     paths,
+    webhooks: webhooksOf(schemas),
     components: {
       securitySchemes: {
         key: { type: "http", scheme: "bearer", description: "An API key: Authorization: Bearer mm_…" },
@@ -89,19 +91,64 @@ function operation(name: RouteName, route: Route, schemas: Json, problemRef: Jso
   };
 }
 
+/** What is sent to the address of a webhook. */
+function webhooksOf(schemas: Json): Json {
+  const parameters = Object.entries(signatureHeaders).map(([name, description]) => ({
+    ...{ name, in: "header", required: true, description, schema: text },
+  }));
+  return Object.fromEntries(
+    Object.entries(webhookBodies).map(([type, body]) => {
+      const schema = schemaOf(body, "output", schemas);
+      const name = type.replace(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase());
+      return [
+        type,
+        {
+          post: {
+            ...{ operationId: `tell${name}`, tags: ["Webhooks"], summary: body.description, security: [], parameters },
+            requestBody: {
+              required: true,
+              content: { "application/json": { schema, example: sampleOf(schema, schemas) } },
+            },
+            responses: {
+              "2XX": { description: "It was delivered." },
+              410: { description: "It is not sent again." },
+              default: { description: "It is sent again, ten times over two days." },
+            },
+          },
+        },
+      ];
+    }),
+  );
+}
+
+const signatureHeaders = {
+  "webhook-id": "The same when something is sent again.",
+  "webhook-timestamp": "When it was sent, in seconds since 1970.",
+  "webhook-signature": "`v1,` and the signature, as the Standard Webhooks specification has it.",
+};
 const binary = { type: "string", format: "binary" };
 const text = { type: "string" };
 const requestIdHeader = { "x-request-id": { description: "Names the request in the server's log.", schema: text } };
+const limitHeaders = {
+  "x-ratelimit-limit": { description: "Requests that the caller may make in a minute.", schema: { type: "integer" } },
+  "x-ratelimit-remaining": { description: "How many of them are left.", schema: { type: "integer" } },
+  "x-ratelimit-reset": { description: "Seconds until the minute is over.", schema: { type: "integer" } },
+};
 const etagHeader = {
   etag: { description: "Changes with the answer; send it as If-None-Match to be answered 304.", schema: text },
 };
+const stateHeader = { etag: { description: "How the thing stands now; send it as If-Match.", schema: text } };
+const cookieHeader = { "set-cookie": { description: "The session's cookie; ended by an empty one.", schema: text } };
 const locationHeader = { location: { description: "Where what was made is found.", schema: text } };
 
-function headersOf({ method, answer, location }: Route): Json {
+function headersOf({ method, answer, location, etag, cookie }: Route): Json {
   return {
     ...requestIdHeader,
+    ...limitHeaders,
     ...(method === "GET" && answer.kind === "json" ? etagHeader : {}),
+    ...(etag === true ? stateHeader : {}),
     ...(location === true ? locationHeader : {}),
+    ...(cookie === true ? cookieHeader : {}),
     ...(answer.kind === "bytes"
       ? { "content-disposition": { description: "The name of the file.", schema: text } }
       : {}),
@@ -153,7 +200,7 @@ function success(route: Route, schemas: Json): Json {
 
 const failureHeaders: Readonly<Record<number, Json>> = {
   401: { "www-authenticate": { description: "How to say who you are.", schema: text } },
-  429: { "retry-after": { description: "Seconds to wait.", schema: { type: "integer" } } },
+  429: { ...limitHeaders, "retry-after": { description: "Seconds to wait.", schema: { type: "integer" } } },
   503: { "retry-after": { description: "Seconds to wait.", schema: { type: "integer" } } },
 };
 
@@ -187,6 +234,10 @@ function parametersOf(place: "path" | "query" | "header", schema: z.ZodObject | 
       required: place === "path" || whole.required?.includes(name) === true,
       ...(description === undefined ? {} : { description }),
       schema: rest,
+      // Without it a request that is made of the document is refused.
+      ...(place === "query" && whole.required?.includes(name) === true
+        ? { example: sampleOf(rest, schemas, name) }
+        : {}),
     };
   });
 }

@@ -37,7 +37,7 @@ export const usageQuery = z.object({
   limit: whole(1, 1_000).default(200).describe("how many rows a page has at most"),
   cursor: z
     .string()
-    .regex(/^\d{1,6}$/)
+    .regex(/^\d{1,9}$/)
     .optional()
     .describe("`next` of the page before"),
 });

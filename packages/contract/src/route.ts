@@ -38,6 +38,10 @@ export interface Route {
   readonly answer: Answer;
   /** The answer says in `Location` where what was made is found. */
   readonly location?: true;
+  /** The answer to a change says in `ETag` how the thing stands now. */
+  readonly etag?: true;
+  /** The answer sets a cookie, or takes it back. */
+  readonly cookie?: true;
   /** Besides those that any route has. */
   readonly problems?: readonly ProblemCode[];
 }

@@ -306,6 +306,7 @@ export const routes = {
       "An override without points (null) takes back one mark: the named one, or your own last one of that criterion. To replace or take back a mark of another person, send the work's `etag` as If-Match: without it the answer is 428, and 412 if the grade has changed since. The ETag of the answer is the work's new one. A repeated request with the same Idempotency-Key gets the same answer and appends nothing. While the batch is being deleted the answer is 409.",
     headers: batches.gradeHeaders,
     body: batches.gradeBody,
+    etag: true,
     answer: made(batches.gradeEvent),
     problems: ["GRADE_INVALID", "GRADE_REFUSED", "GRADE_CHANGED", "GRADE_UNSEEN", "IDEMPOTENCY_KEY_REUSED"],
   },
@@ -517,6 +518,7 @@ export const routes = {
     ...{ method: "POST", path: "/v1/session", tag: "Access", access: "public" },
     summary: "Log in from a browser; sets a session cookie",
     body: access.loginBody,
+    cookie: true,
     answer: json(access.principal),
     problems: ["LOGIN_REFUSED"],
   },
@@ -528,6 +530,7 @@ export const routes = {
   logOut: {
     ...{ method: "DELETE", path: "/v1/session", tag: "Access", access: "anybody" },
     summary: "End the session",
+    cookie: true,
     answer: none,
   },
   changePassword: {

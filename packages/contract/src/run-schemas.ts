@@ -184,7 +184,7 @@ export const runQuery = z.object({
   from: time.optional().describe("made at this time or later"),
   before: time.optional().describe("made before this time"),
   id: idPart.optional().describe("only runs whose id ends with these characters, or begins with them (8 or more)"),
-  search: text(200).optional().describe("in the id, the name, the labels or the reason"),
+  search: text(200).optional().describe("in the id, the name or the values of labels, in any case"),
   roots: flag.default(true).describe("only runs that nobody called"),
   limit,
   cursor: runCursor.optional(),

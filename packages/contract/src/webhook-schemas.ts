@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { batchSummary } from "./batch-schemas.ts";
 import { named } from "./named.ts";
-import { count, limit, page, time, whole } from "./values.ts";
+import { ask, run } from "./run-schemas.ts";
+import { count, limit, page, runId, time, whole } from "./values.ts";
 
 const webhookId = z.string().regex(/^[0-9a-f]{20}$/);
 export const webhookParams = z.object({ id: webhookId.describe("the id of a webhook") });
@@ -75,3 +77,38 @@ export const deliveryQuery = z.object({
     .describe("`next` of the page before"),
 });
 export const deliveryPage = named("DeliveryPage", page(delivery));
+
+/** What is sent, by its `type`: the whole body of the request. */
+function told<Type extends string, Data extends z.ZodType>(type: Type, means: string, data: Data) {
+  const name = type.replace(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return named(
+    `${name}Told`,
+    z.object({ type: z.literal(type), timestamp: time.describe("when it was noted"), data }).describe(means),
+  );
+}
+
+/** Bodies may gain fields: a receiver reads those it knows. */
+export const webhookBodies = {
+  "run.ended": told(
+    "run.ended",
+    "A run that nobody called has ended.",
+    run
+      .pick({ id: true, status: true, definition: true, name: true, labels: true, reason: true, createdAt: true })
+      .extend({ endedAt: time }),
+  ),
+  "batch.ended": told(
+    "batch.ended",
+    "Every work of a batch has ended. Told again after works were tried again.",
+    batchSummary.pick({ id: true, key: true, name: true, counts: true }).extend({ endedAt: time }),
+  ),
+  "ask.opened": told("ask.opened", "A question waits for a person.", ask.omit({ expiresAt: true })),
+  "grade.released": told(
+    "grade.released",
+    "A grade was released.",
+    z.object({
+      ...{ id: count, batchId: runId, work: z.string().describe("the key of a work"), by: z.string() },
+      ...{ total: z.number().nullable().describe("null: the work is ungradable"), at: time },
+    }),
+  ),
+  "webhook.test": told("webhook.test", "Somebody tries the webhook.", z.object({ webhookId })),
+} as const;

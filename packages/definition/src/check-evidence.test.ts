@@ -33,6 +33,8 @@ describe("a check on what a student's program printed", () => {
     `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: RESULT"] --> CHECK_P{"RESULT == YES"}`,
     `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: file:out.txt"] --> CHECK_P{"RESULT == YES"}`,
     `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: 'See {{RESULT}}'"] --> PROMPT_K["Prompt: 'YES or NO?'"] --> CHECK_P{"RESULT == YES"}`,
+    `START --> EXECUTE_T["Execute: source marks.sh"] --> EXECUTE_S["Execute: echo $SCORE"] --> CHECK_P{"RESULT >= 5"}`,
+    `START --> EXECUTE_T["Execute: "] --> EXECUTE_S["Execute: echo \${SCORE}"] --> CHECK_P{"RESULT >= 5"}`,
   ])("is found: %s", (body) => expect(forgeable(body)).toBe(1));
 
   it.each([
@@ -43,6 +45,7 @@ describe("a check on what a student's program printed", () => {
     `START --> CHECK_P{"RESULT IS EMPTY"} --> EXECUTE_T["Execute: make test"]`,
     `START --> EXECUTE_T["Execute: ls -l 2>&1 | wc -l"] --> CHECK_P{"RESULT CONTAINS 3"}`,
     `START --> EXECUTE_T["Execute: make test"] --> EXECUTE_S["Execute: echo done 2>&1"] --> CHECK_P{"RESULT CONTAINS done"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> EXECUTE_S["Execute: echo $HOME"] --> CHECK_P{"RESULT CONTAINS home"}`,
     `START --> EXECUTE_T["Execute: ls > names.txt"] --> CHECK_P{"file:names.txt CONTAINS main"}`,
     `PARAMS["WANT=42"]\n    START --> EXECUTE_T["Execute: ./a"] --> CHECK_P{"WANT == 42"}`,
     `START --> EXECUTE_T["Execute: ./a"]\n    EXECUTE_T --> EXECUTE_J["Execute: cat /judge/key"] --> CHECK_P{"RESULT CONTAINS ok"}\n    EXECUTE_J@{ session: judge }`,
@@ -62,6 +65,27 @@ describe("a check on what a student's program printed", () => {
     const callee = { "b.md": `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: 'See {{RESULT}}'"]` };
     const body = `START --> CALL_B[[b.md]] --> PROMPT_K["Prompt: 'YES or NO?'"] --> CHECK_P{"RESULT == YES"}`;
     expect(forgeable(body, callee)).toBe(1);
+  });
+
+  it("is found through tools that run commands, that show files, and that call workflows", () => {
+    const judged = 'PROMPT_J["Prompt: \'Do the tests pass?\'"] --> CHECK_P{"RESULT == YES"}';
+    const count = (tool: string, body: string, more: Readonly<Record<string, string>> = {}) => {
+      const files: Readonly<Record<string, string>> = {
+        "a.md": `---\ntools: { t: { description: D, ${tool} } }\n---\n${chart(body)}`,
+        ...more,
+      };
+      const read = (path: string) => (files[path] === undefined ? undefined : new TextEncoder().encode(files[path]));
+      const { findings } = loadDefinition({ read }, "a.md");
+      return findings.map(({ code }) => code).filter((code) => code !== "TOOL_UNSAFE");
+    };
+    const alone = `START --> ${judged}`;
+    const behind = `START --> EXECUTE_T["Execute: ./a"] --> ${judged}`;
+    expect(count("command: ./a", alone)).toEqual(["CHECK_FORGEABLE"]);
+    expect(count("command: cat out.txt", behind)).toEqual(["CHECK_FORGEABLE"]);
+    expect(count("command: cat out.txt", alone)).toEqual([]);
+    expect(count("url: http://a.example/", behind)).toEqual([]);
+    const callee = { "b.md": chart('START --> EXECUTE_T["Execute: ./a"]') };
+    expect(count("workflow: b.md", alone, callee)).toEqual(["CHECK_FORGEABLE"]);
   });
 
   it("comes with a way out", () => {

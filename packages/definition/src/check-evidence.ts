@@ -3,12 +3,14 @@
  *
  * F1  RESULT is followed from the EXECUTE that wrote it, through the flow, into called workflows and back, and into variables.
  * F2  After an EXECUTE that may run the student's code, files of the session are the student's: what `cat` shows, what file: reads.
- * F3  A model that was told such output answers as the output wants. So do its later replies in the same conversation.
- * F4  All operands of a CHECK count: both sides, and the values of IN.
+ * F3  A model that was told such output answers as the output wants. So do its later replies in the same conversation. A model with tools that
+ *     run commands, or that call workflows which do, is told what these print.
+ * F4  Variables of the shell are the student's too once the shell has read a file of theirs (`source`), or a model's commands.
+ * F5  All operands of a CHECK count: both sides, and the values of IN.
  *
  * Linear in nodes and edges for each round, and rounds end when nothing is added.
  */
-import { conditionOperands, type Node, type Operand, type Program } from "@markmill/engine";
+import { actsInSession, conditionOperands, type Node, type Operand, type Program } from "@markmill/engine";
 import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
 import { placesIn } from "./template-places.ts";
@@ -17,11 +19,11 @@ import { placesIn } from "./template-places.ts";
 type Origins = ReadonlySet<string>;
 const none: Origins = new Set();
 
-/** What may hold such output: RESULT, the files of the session, the conversation. */
-const channels = ["result", "session", "talk"] as const;
+/** What may hold such output: RESULT, the files of the session, variables of its shell, the conversation. */
+const channels = ["result", "session", "shell", "talk"] as const;
 type Flow = Readonly<Record<(typeof channels)[number], Set<string>>>;
 type Passing = Readonly<Record<(typeof channels)[number], Origins>>;
-const newFlow = (): Flow => ({ result: new Set(), session: new Set(), talk: new Set() });
+const newFlow = (): Flow => ({ result: new Set(), session: new Set(), shell: new Set(), talk: new Set() });
 
 export function checkEvidence(parsed: ReadonlyMap<string, LoadedFile>, report: FindingReport): void {
   const flows = new Map<string, ResultFlow>();
@@ -129,19 +131,26 @@ class ResultFlow {
     switch (node.kind) {
       case "execute": {
         if (inJudge(node)) return { ...before, result: none };
-        if (runsForeignCode(node.command)) {
-          return { ...before, result: new Set([id]), session: new Set([...before.session, id]) };
+        const { command } = node;
+        if (runsForeignCode(command)) {
+          const shell = setsVariables(command) ? new Set([...before.shell, id]) : before.shell;
+          return { ...before, result: new Set([id]), session: new Set([...before.session, id]), shell };
         }
-        return { ...before, result: showsFiles(node.command ?? "") ? before.session : none };
+        const files = showsFiles(command ?? "") ? before.session : none;
+        return { ...before, result: showsVariables(command ?? "") ? new Set([...files, ...before.shell]) : files };
       }
       case "assign":
         return { ...before, result: this.#valueOf(node.value, before, variables) };
       case "prompt": {
-        const told = this.#told(node.text, before, variables);
+        const acts = this.#actsOf(id, node.tools ?? [], before, flows);
+        const told = new Set([...this.#told(node.text, before, variables), ...acts.told]);
+        const session = new Set([...before.session, ...acts.wrote]);
         const role = node.text.from === "name" ? this.#program.prompts[node.text.name]?.role : undefined;
         const talk = role === "system" && this.#oneAgent ? told : new Set([...before.talk, ...told]);
         // System and Assistant texts ask nothing.
-        return role === "system" || role === "assistant" ? { ...before, talk } : { ...before, talk, result: talk };
+        return role === "system" || role === "assistant"
+          ? { ...before, talk }
+          : { ...before, talk, session, result: talk };
       }
       case "call":
         return flows.get(node.program)?.exit ?? { ...before, result: none };
@@ -154,6 +163,27 @@ class ResultFlow {
       default:
         return { ...before, result: none };
     }
+  }
+
+  /** What tools tell the model, and who may have written files through them. */
+  #actsOf(
+    id: string,
+    tools: readonly string[],
+    { session }: Flow,
+    flows: ReadonlyMap<string, ResultFlow>,
+  ): { readonly told: Origins; readonly wrote: Origins } {
+    const told = new Set<string>();
+    const wrote = new Set<string>();
+    for (const name of tools) {
+      const tool = Object.hasOwn(this.#program.tools ?? {}, name) ? this.#program.tools?.[name] : undefined;
+      if (tool === undefined) continue;
+      if (actsInSession(tool, this.#program.mcp)) for (const one of session) told.add(one);
+      if (tool.kind === "sandbox" && runsForeignCode(tool.command)) wrote.add(id);
+      const exit = tool.kind === "workflow" ? flows.get(tool.program)?.exit : undefined;
+      for (const one of exit?.result ?? none) told.add(one);
+      for (const one of exit?.session ?? none) wrote.add(one);
+    }
+    return { told: new Set([...told, ...wrote]), wrote };
   }
 
   /** Whose output a prompt tells its model. */
@@ -210,6 +240,15 @@ export function runsForeignCode(command: string | null): boolean {
 function showsFiles(command: string): boolean {
   const plain = withoutTexts(command);
   return /[<*?]/.test(plain) || programsIn(plain).some((name) => !blind.has(name));
+}
+
+/** The shell itself reads a file of the student, or what a model wrote. */
+function setsVariables(command: string | null): boolean {
+  return command === null || /(?:^|[\s;&|(])(?:\.|source|eval)[ \t]/.test(withoutTexts(command));
+}
+
+function showsVariables(command: string): boolean {
+  return /\$\{?[A-Za-z_]/.test(command);
 }
 
 /** What is between quotes names no command; substitutions in it are beyond a glance. A here-document and a comment are no commands. */

@@ -13,6 +13,7 @@ import { type Failure, isLimit } from "./failure.ts";
 import { handlerAllowance } from "./limits.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
+import { parseShallow } from "./parse-shallow.ts";
 import type { PostRule, ResultRule } from "./program.ts";
 import { resolve } from "./resolve.ts";
 import type { Ended, HandlingPhase, Phase, RunState } from "./state.ts";
@@ -216,7 +217,7 @@ function jsonOf(operand: Operand, text: string | null, { lists }: RunState, fits
 
 function jsonText(text: string): string {
   try {
-    JSON.parse(text);
+    parseShallow(text);
     return text.trim();
   } catch {
     return JSON.stringify(text);

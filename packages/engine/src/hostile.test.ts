@@ -269,6 +269,59 @@ describe("a check on a file that comes with the submission", () => {
   });
 });
 
+describe("JSON that is nested deeply", () => {
+  const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+
+  it("is no query, no list of items, no verdict and no JSON of a result", () => {
+    const search = { kind: "memory", op: "search", text: result, where: "web", web: "t" } as const;
+    const tool = { kind: "http", method: "GET", url: "http://a", repeat: "safe", description: "" } as const;
+    const tools = { t: { ...tool, schema: { type: "object", properties: { query: {}, lang: {} } } } };
+    const query = `{"query": "a", "lang": ${deep}}`;
+    const asked: string[] = [];
+    const searched = play(
+      programOf({ START: start, A: search }, edgesOf("START A"), { tools }),
+      (work) => {
+        if (work.kind === "tool") asked.push(work.arguments);
+        return { kind: "produced", text: "found" };
+      },
+      started({ variables: { RESULT: query } }),
+    );
+    expect(searched.state.phase).toMatchObject({ status: "success" });
+    expect(JSON.parse(asked[0] ?? "")).toMatchObject({ query, lang: "en" });
+
+    const map: Node = {
+      kind: "map",
+      over: result,
+      each: { kind: "prompt", text: { from: "read", name: "item" } },
+      concurrency: 1,
+      itemError: "collect",
+      minSuccess: 0,
+    };
+    const mapped = play(
+      programOf({ START: start, A: map }, edgesOf("START A")),
+      () => ({ kind: "replied", text: "" }),
+      started({ variables: { RESULT: `[${deep}]` } }),
+    );
+    expect(mapped.asked).toHaveLength(1);
+
+    const evaluate: Node = { kind: "evaluate", text: result, statuses: ["a"], repairs: 0, lessons: "l" };
+    const verdict = `{"status": "a", "evaluation": "", "lesson": "", "more": ${deep}}`;
+    const judged = play(programOf({ START: start, A: evaluate }, edgesOf("START A")), () => ({
+      kind: "replied",
+      text: verdict,
+    }));
+    expect(judged.state.phase).toMatchObject({ reason: { code: "VERDICT_INVALID" } });
+
+    const rule = { take: "operands", of: [result, result], json: true, post: [] } as const;
+    const told = play(
+      programOf({ START: start }, [], { result: rule }),
+      () => ({ kind: "done" }),
+      started({ variables: { RESULT: deep } }),
+    );
+    expect(told.commands).toContainEqual(expect.objectContaining({ result: JSON.stringify([deep, deep]) }));
+  });
+});
+
 describe("an outcome of another kind than was asked for", () => {
   it("fails the activity instead of passing for a success", () => {
     for (const node of [

@@ -42,6 +42,7 @@ export {
 } from "./limits.ts";
 export { calleeFailure } from "./nodes/call.ts";
 export type { Operand } from "./operand.ts";
+export { parseShallow } from "./parse-shallow.ts";
 export type * from "./program.ts";
 export { looksNumeric, type NumberReading, readNumber } from "./read-number.ts";
 export { placesOf } from "./render.ts";

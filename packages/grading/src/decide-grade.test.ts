@@ -55,3 +55,16 @@ it("an acceptance is taken back by its author, or by somebody who has seen it", 
   expect(undo("bob", 5, true)).toMatchObject({ is: "taken", takesBack: 5 });
   expect(undo("ada", 4)).toMatchObject({ is: "refused" });
 });
+
+it("what belongs to another kind is refused, not dropped", () => {
+  const grade = { outcome: { is: "graded" }, total: 3, reviewed: null, released: { total: 3 } } as never;
+  const say = (kind: "reviewed" | "released" | "withdrawn", more: object) =>
+    decideGrade({ rubric, grade, marks }, { kind, by: "ada", reason: "so", seen: false, ...more });
+  for (const kind of ["reviewed", "released", "withdrawn"] as const) {
+    expect(say(kind, {}), kind).toMatchObject({ is: "taken" });
+    for (const more of [{ points: 3 }, { points: null }, { criterion: "style" }]) {
+      expect(say(kind, more), `${kind} ${JSON.stringify(more)}`).toMatchObject({ is: "invalid" });
+    }
+  }
+  for (const kind of ["released", "withdrawn"] as const) expect(say(kind, { takesBack: 1 }).is, kind).toBe("invalid");
+});

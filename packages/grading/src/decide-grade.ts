@@ -6,6 +6,7 @@
  * D3  A mark of another person is replaced or taken back only by somebody who has seen it.
  * D4  An undo takes back one mark that counts: the named one, or else the last one of the same person.
  * D5  A work of which it is undecided whether it counts has no proposal to review. Its criteria may be marked: a mark belongs to the content.
+ * D6  What belongs to another kind (points of a review, a criterion of a release) is refused: it would be dropped in silence.
  */
 import type { FinalGrade, GradeEventKind, PersonMark } from "./final-grade.ts";
 import { roundPoints } from "./points.ts";
@@ -50,6 +51,8 @@ export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision 
   const { grade } = work;
   if (said.by.trim() === "") return invalid("Somebody has to say it.");
   const reason = (said.reason ?? "").trim();
+  const foreign = foreignTo(said);
+  if (foreign !== undefined) return invalid(`${foreign} is nothing that ${kindWords[said.kind]} takes.`);
   switch (said.kind) {
     case "override":
       if (reason === "") return invalid("An override needs a reason.");
@@ -71,6 +74,21 @@ export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision 
       if (grade?.released == null) return refused("The grade is not released.");
       return { ...taken, from: grade.released.total, to: null };
   }
+}
+
+const kindWords: Readonly<Record<GradeEventKind, string>> = {
+  override: "an override",
+  reviewed: "a review",
+  released: "a release",
+  withdrawn: "a withdrawal",
+};
+
+/** D6. The name of the first field that does not belong to the kind. */
+function foreignTo(said: SaidOfGrade): string | undefined {
+  if (said.kind === "override") return undefined;
+  const fields =
+    said.kind === "reviewed" ? (["criterion", "points"] as const) : (["criterion", "points", "takesBack"] as const);
+  return fields.find((field) => said[field] !== undefined);
 }
 
 const taken = { is: "taken", criterion: null, takesBack: null } as const;

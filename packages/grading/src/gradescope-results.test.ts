@@ -12,6 +12,14 @@ const read = (value: unknown) => {
 };
 
 describe("results.json", () => {
+  it("that is nested deeply is unusable, and no error of ours", () => {
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    expect(readGradescopeResults(`{"tests": [{"name": "a", "output": ${deep}}]}`)).toEqual({
+      is: "unusable",
+      why: "results.json is nested too deep",
+    });
+  });
+
   it("is read with all its fields", () => {
     const results = read({
       score: 44.0,

@@ -10,6 +10,7 @@
  * One rule is ours: a test with max_score and status and no score gets all or none of it, with a note.
  */
 import { z } from "zod";
+import { isDeepJson } from "./is-deep-json.ts";
 import { formatPoints, roundPoints, sumPoints } from "./points.ts";
 import { MOST_RESULT_BYTES, type TestResult, type TestsRead, type Visibility } from "./test-results.ts";
 
@@ -94,6 +95,7 @@ export type ReadGradescope =
 
 export function readGradescopeResults(json: string): ReadGradescope {
   if (Buffer.byteLength(json) > MOST_RESULT_BYTES) return { is: "unusable", why: "results.json is longer than 1 MiB" };
+  if (isDeepJson(json)) return { is: "unusable", why: "results.json is nested too deep" };
   let raw: unknown;
   try {
     raw = JSON.parse(json.replace(/^\ufeff/, ""));

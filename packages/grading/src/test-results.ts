@@ -9,6 +9,7 @@
  * T4  A total beside the tests replaces their sum if one criterion takes all tests. Otherwise a person decides.
  */
 import { z } from "zod";
+import { isDeepJson } from "./is-deep-json.ts";
 import { floorShare, formatPoints, isWhole, type Share, shareOfPoints, sumDecimals } from "./points.ts";
 import type { Criterion, Rubric } from "./rubric.ts";
 
@@ -71,6 +72,7 @@ const file = z.looseObject({
 export function readTestResults(text: string, nonce: string): ReadResults {
   if (nonce.length < 16) throw new RangeError("a nonce of less than 16 characters can be guessed");
   if (Buffer.byteLength(text) > MOST_RESULT_BYTES) return { is: "unusable", why: "the results are longer than 1 MiB" };
+  if (isDeepJson(text)) return { is: "unusable", why: "the results are nested too deep" };
   let raw: unknown;
   try {
     raw = JSON.parse(text);

@@ -272,6 +272,22 @@ describe("a paid call", () => {
     expect([budget.spent(), budget.uncertain(), budget.reserved()]).toEqual([worst, worst, 0]);
   });
 
+  it.each([
+    ["before it left, gives its reservation back", false, [0, 0, 0]],
+    ["after it left, counts as its worst case", true, [worst, worst, 0]],
+  ])("that a defect of ours ended %s", async (_, left, booked) => {
+    const { ports, budget } = await start(answering);
+    const client: CallPorts["client"] = {
+      endpoint: "broken",
+      async complete(_request, { slot } = {}) {
+        if (left) await slot?.begin();
+        throw new RangeError("ours");
+      },
+    };
+    await expect(callModel({ ...ports, client }, call)).rejects.toThrow("ours");
+    expect([budget.spent(), budget.uncertain(), budget.reserved()]).toEqual(booked);
+  });
+
   it("that was refused is paid once, recorded, and refused again from the ledger", async () => {
     const { ports, budget, model } = await start(
       "default: { reply: '', finish: content_filter, usage: { prompt: 10, completion: 5 } }",

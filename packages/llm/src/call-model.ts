@@ -29,7 +29,7 @@ import { findModel, type ModelCatalogue } from "./model-catalogue.ts";
 import type { ModelClient } from "./model-client.ts";
 import { ModelFailure } from "./model-failure.ts";
 import { charactersOf, type ModelReply, type ModelRequest, type ModelUsage } from "./model-request.ts";
-import { type ModelSlot, noLimit } from "./model-slot.ts";
+import { heardSlot, type ModelSlot, noLimit } from "./model-slot.ts";
 import type { Passage, RatePort } from "./rate-port.ts";
 import { recordPatiently } from "./record-patiently.ts";
 import { requestHash } from "./request-hash.ts";
@@ -192,44 +192,51 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
   }
 
   let reply: ModelReply | null = null;
+  let left = false;
+  const leaving = heardSlot(slot, {
+    begun() {
+      left = true;
+    },
+  });
   let heard = false;
   const hear = async (failure: ModelFailure | null) => {
     heard = true;
     await rate.heard(model.name, passage, failure);
   };
   try {
-    let left: Booked | null;
+    let lost: Booked | null;
     try {
       const reserved = await budget.reserve(key, worstCase, { model: model.name, characters }); // 3
-      left = reserved.left ?? null;
+      lost = reserved.left ?? null;
       if (!reserved.ok) {
         await hear(new ModelFailure("MODEL_ABORTED", ""));
         const { code, message } = reserved;
-        if (code === "BATCH_BUDGET_SPENT") return failed(new ModelFailure(code, message), left);
+        if (code === "BATCH_BUDGET_SPENT") return failed(new ModelFailure(code, message), lost);
         if (code === "BATCH_BUDGET_RESERVED") {
-          return failed(new ModelFailure(code, message, { retryAfterMs: reservedWaitMs }), left);
+          return failed(new ModelFailure(code, message, { retryAfterMs: reservedWaitMs }), lost);
         }
-        return { kind: "limited", code, message, booked: left, callIndex };
+        return { kind: "limited", code, message, booked: lost, callIndex };
       }
 
       try {
         reply = await client.complete(request, {
           idempotencyKey: idempotencyKeyOf(key),
-          slot,
+          slot: leaving,
           ...(signal === undefined ? {} : { signal }),
           ...(call.onDelta === undefined ? {} : { onDelta: call.onDelta }),
         }); // 4
       } catch (error) {
         // What is left to write down needs no slot.
         slot.over(false);
-        const free = error instanceof ModelFailure && error.billed === "no";
+        // A defect of ours before the request has its slot sends nothing.
+        const free = error instanceof ModelFailure ? error.billed === "no" : !left;
         const spent = error instanceof ModelFailure ? error.spent : undefined;
         if (free) await budget.release(key);
         else await budget.settle(key, spent === undefined ? { ...worstCase, certain: false } : spendingOf(spent));
         if (!(error instanceof ModelFailure)) throw error;
         await hear(error);
         const booked = spent === undefined ? { calls: 1, ...worstCase, characters } : bookedFor(spent);
-        return failed(error, together(left, free ? null : booked));
+        return failed(error, together(lost, free ? null : booked));
       }
     } finally {
       slot.over(reply !== null);
@@ -240,7 +247,7 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
     const standing = await recordPatiently(() => ledger.record(key, { reply: replied, attempt }), recording); // 5
     if (ledger.settles !== true) await budget.settle(key, spendingOf(reply.usage)); // 6
     await hear(null); // 7
-    const booked = together(left, bookedFor(reply.usage));
+    const booked = together(lost, bookedFor(reply.usage));
     return outcomeOf(standing, request, key, { remembered: false, booked });
   } catch (error) {
     // Whoever waits for a probe must learn that nobody probes any more.

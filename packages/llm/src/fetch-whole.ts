@@ -16,6 +16,7 @@
 import { decoderFor, utf8 } from "./charset.ts";
 import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
 import { guardedFetch, isBodiless, refusalOf } from "./guarded-fetch.ts";
+import { parsingRefused } from "./json-depth.ts";
 import { ReplyTooLarge } from "./model-failure.ts";
 import { type Departure, fetchInSlot, type InSlot, type ModelSlot } from "./model-slot.ts";
 import {
@@ -147,7 +148,8 @@ class Exchange implements DispatchHandler {
       this.#destroy(new Error("It is asked elsewhere."));
       return true;
     }
-    const reply = new WholeReply(status, statusText, headers, this.#whole.promise);
+    const mostValues = this.#post.url.pathname.endsWith("/embeddings") ? mostNumbers : mostParts;
+    const reply = new WholeReply(status, statusText, headers, this.#whole.promise, mostValues);
     const refusal = refusalOf(reply, this.#maxBytes);
     const decoders = decodersFor(headers.get("content-encoding"));
     if (refusal !== null) this.#destroy(refusal);
@@ -233,6 +235,10 @@ function terminated(cause: unknown): TypeError {
   return new TypeError("terminated", { cause });
 }
 
+/** Values of JSON: vectors for many texts have some hundred thousand numbers, an answer has a few parts and calls of tools. */
+const mostNumbers = 500_000;
+const mostParts = 50_000;
+
 /** What the library reads of a Response where it does not stream. */
 class WholeReply {
   readonly ok: boolean;
@@ -242,17 +248,24 @@ class WholeReply {
   readonly url = "";
   readonly body = null;
   readonly #whole: Promise<Buffer>;
+  readonly #mostValues: number;
 
-  constructor(status: number, statusText: string, headers: ReplyHeaders, whole: Promise<Buffer>) {
+  constructor(status: number, statusText: string, headers: ReplyHeaders, whole: Promise<Buffer>, mostValues: number) {
     this.ok = status < 300;
     this.status = status;
     this.statusText = statusText;
     this.headers = headers;
     this.#whole = whole;
+    this.#mostValues = mostValues;
   }
 
+  /** The library parses the text of JSON, and of every error. */
   async text(): Promise<string> {
-    return (decoderFor(this.headers.get("content-type")) ?? utf8).decode(await this.#whole);
+    const contentType = this.headers.get("content-type");
+    const text = (decoderFor(contentType) ?? utf8).decode(await this.#whole);
+    const why = !this.ok || /[/+]json\b/i.test(contentType ?? "") ? parsingRefused(text, this.#mostValues) : null;
+    if (why !== null) throw new SyntaxError(why);
+    return text;
   }
 }
 

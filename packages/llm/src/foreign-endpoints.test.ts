@@ -229,6 +229,27 @@ describe("a reply of another API", () => {
     expect(failure.message).toContain("Upstream died");
   });
 
+  it.each([
+    ["is nested deeply", '{"choices":', "[".repeat(1_000_000), 200],
+    ["is nested deeply and no success", '{"error":', "[".repeat(1_000_000), 500],
+    ["has many parts", '{"choices":[{"message":{"content":[', `${"{},".repeat(30_000)}{}]}}]}`, 200],
+  ])("that %s is not parsed, but told as what it is", async (_, before, rest, status) => {
+    const { parse } = JSON;
+    let longest = 0;
+    JSON.parse = (text: string, ...more: never[]) => {
+      longest = Math.max(longest, text.length);
+      return parse(text, ...more);
+    };
+    try {
+      const failure = await failureOf(await reply(before + rest, json, status));
+      expect(failure.code).toBe(status === 200 ? "MODEL_REPLY_MALFORMED" : "MODEL_SERVER_ERROR");
+      if (status === 200) expect(failure.message).toMatch(/nested more than 500 deep|more than 50000 values/);
+    } finally {
+      JSON.parse = parse;
+    }
+    expect(longest).toBeLessThan(10_000);
+  });
+
   it("that nobody knows keeps its first words in the message", async () => {
     const failure = await failureOf(await reply({ answer: "Seven points.", status: "weird" }));
     expect(failure).toMatchObject({ code: "MODEL_REPLY_MALFORMED", billed: "unknown" });

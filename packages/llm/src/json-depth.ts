@@ -34,6 +34,13 @@ export function countValues(text: string): number | null {
   return values;
 }
 
+/** Why a text of a server must not be parsed; null: it may be. */
+export function parsingRefused(text: string, mostValues: number): string | null {
+  const values = countValues(text);
+  if (values === null) return `It is nested more than ${mostDepth} deep.`;
+  return values > mostValues ? `It has more than ${mostValues} values.` : null;
+}
+
 /** The place of the closing quote. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from + 1); end !== -1; end = text.indexOf('"', end + 1)) {

@@ -322,6 +322,12 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
       const failure = await failureOf(client(url).complete(ask("x")));
       expect(failure).toMatchObject({ billed: "unknown" });
     });
+
+    it("nor is one surely free whose answer is no HTTP", async () => {
+      const url = await serveRaw((request) => void request.socket.end("what?\r\n\r\n"));
+      const failure = await failureOf(client(url).complete(ask("x")));
+      expect(failure).toMatchObject({ billed: "unknown" });
+    });
   });
 
   it.each(ways)("a call given up by its caller (%s)", async (_, how) => {

@@ -5,6 +5,7 @@
  * P2  An endpoint that does not list its models is no verdict either. Only where the same list is found one folder deeper, at /v1, the address is wrong.
  * P3  A key that may ask models and may not list them is no wrong key.
  */
+import { parseJson } from "./json-in-reply.ts";
 import { keyHeaders } from "./key-headers.ts";
 import { redactorOf } from "./redact-key.ts";
 
@@ -118,9 +119,6 @@ function messageOf(text: string): string {
 }
 
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const read = parseJson(text);
+  return "value" in read ? read.value : null;
 }

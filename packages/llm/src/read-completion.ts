@@ -25,12 +25,13 @@ const contentSchema = z
   .optional()
   .transform((content) => {
     if (!Array.isArray(content)) return { text: content ?? "", reasoning: "" };
-    const thought = content.filter(({ type }) => /think|reason/.test(type));
-    const said = content.filter((part) => !thought.includes(part));
-    return {
-      text: said.map(({ text }) => textIn(text)).join(""),
-      reasoning: thought.map(({ text, thinking }) => textIn(thinking) || textIn(text)).join(""),
-    };
+    const said: string[] = [];
+    const thought: string[] = [];
+    for (const { type, text, thinking } of content) {
+      if (/think|reason/.test(type)) thought.push(textIn(thinking) || textIn(text));
+      else said.push(textIn(text));
+    }
+    return { text: said.join(""), reasoning: thought.join("") };
   });
 
 const messageShape = {

@@ -44,9 +44,15 @@ export class ToolCallPieces {
   whole(): readonly ToolCall[] {
     const ordered = [...this.#calls].toSorted(([a], [b]) => a - b).map(([, call]) => call);
     const taken = new Set<string>();
+    // Numbers that were tried are taken: the search goes on behind them, so that all calls together try each number once.
+    let tried = 0;
     return ordered.map(({ id, name, arguments: given }, position) => {
       let own = id;
-      for (let n = position + 1; own === "" || taken.has(own); n += 1) own = `call_${n}`;
+      if (own === "" || taken.has(own)) {
+        tried = Math.max(tried, position);
+        do own = `call_${++tried}`;
+        while (taken.has(own));
+      }
       taken.add(own);
       return { id: own, name, arguments: given.join("") };
     });

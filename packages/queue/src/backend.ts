@@ -75,7 +75,6 @@ export interface Backend {
 }
 
 const connectMs = 5_000;
-const probeKeptMs = 10_000;
 /** A socket that swallows everything must not hold a worker for ever. */
 const queryMs = 15_000;
 /** Where one activity of a run often leads to another in the same queue. */
@@ -160,8 +159,8 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
       ),
     async probe() {
       try {
-        // A write, which a server that is full, or a replica, refuses as it refuses a job.
-        await ringing.set(`${prefix}:probe`, "", "PX", probeKeptMs);
+        // A server that refuses a job refuses this.
+        await tryToWrite(ringing, `${prefix}:probe`);
       } catch (error) {
         const told = translate(error, "Writing to Redis");
         throw told.code === "QUEUE_UNREACHABLE" ? (cause ?? told) : told;

@@ -19,6 +19,7 @@ it.each([
   ["unable to get local issuer certificate", "QUEUE_UNTRUSTED"],
   ["certificate has expired", "QUEUE_UNTRUSTED"],
   ["Hostname/IP does not match certificate's altnames: Host: localhost.", "QUEUE_UNTRUSTED"],
+  ["INVALID_CA invalid CA certificate", "QUEUE_UNTRUSTED"],
   ["could not renew lock for job 7-1-0", "QUEUE_LOCK_LOST"],
   ["Missing lock for job 7-1-0. moveToFinished", "QUEUE_LOCK_LOST"],
   ["Lock mismatch for job 7-1-0. Cmd moveToFinished from active", "QUEUE_LOCK_LOST"],
@@ -38,6 +39,7 @@ it.each([
   ["08006 connection failure", "QUEUE_UNREACHABLE"],
   ["ENOTFOUND getaddrinfo ENOTFOUND no.such.host", "QUEUE_UNREACHABLE"],
   ["EPROTO write EPROTO ssl3_get_record:wrong version number", "QUEUE_UNTRUSTED"],
+  ["timeout expired", "QUEUE_UNREACHABLE"],
   ["LOADING Redis is loading the dataset in memory", "QUEUE_UNREACHABLE"],
   ["ERR ACL failure in script: User default has no permissions to run the 'set' command", "QUEUE_REFUSED"],
   ["42501 permission denied for database markmill", "QUEUE_REFUSED"],
@@ -47,6 +49,11 @@ it.each([
     "BullMQ: the PostgreSQL schema requires BullMQ major version 9 or newer, but this client is major version 6. Upgrade BullMQ to use this schema.",
     "QUEUE_SCHEMA_NEWER",
   ],
+  ["DENIED Redis is running in protected mode because protected mode is enabled", "QUEUE_REFUSED"],
+  ["ERR DB index is out of range", "QUEUE_REFUSED"],
+  ["UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)", "QUEUE_READ_ONLY"],
+  ["XX000 could not find tuple for statistics object", "QUEUE_SERVER_FAULT"],
+  ["58P01 could not open file", "QUEUE_SERVER_FAULT"],
   ["something else", "QUEUE_BUG"],
 ])("%s is %s", (message, code) => {
   expect(translate(new Error(message), "Ringing")).toMatchObject({ code, message: `Ringing: ${message}` });
@@ -63,6 +70,28 @@ it("a connection that was tried on several addresses fails with every cause", ()
     code: "QUEUE_UNREACHABLE",
     message: expect.stringContaining("::1"),
   });
+});
+
+it("a transaction that Redis gave up is told by what Redis said of its commands", () => {
+  const earlier = [new Error("NOPERM this user has no permissions to run the 'evalsha' command")];
+  const error = Object.assign(new Error("EXECABORT Transaction discarded because of previous errors."), {
+    previousErrors: [...earlier, ...earlier],
+  });
+  expect(translate(error, "Ringing")).toMatchObject({
+    code: "QUEUE_REFUSED",
+    message: `Ringing: ${error.message}; ${earlier[0]?.message}`,
+  });
+});
+
+it.each([
+  ["EACCES", "connect", "connect EACCES /run/redis.sock"],
+  ["EMFILE", "connect", "connect EMFILE 127.0.0.1:6379"],
+  ["EPERM", "connect", "connect EPERM 10.0.0.1:6379"],
+  ["EAI_FAIL", "getaddrinfo", "getaddrinfo EAI_FAIL redis"],
+])("a connection that the system refuses by %s is no defect", (code, syscall, message) => {
+  const error = Object.assign(new Error(message), { code, syscall });
+  expect(translate(error, "Redis").code).toBe("QUEUE_UNREACHABLE");
+  expect(translate(new AggregateError([error, error]), "Redis").code).toBe("QUEUE_UNREACHABLE");
 });
 
 it("an error of ours stays what it is", () => {

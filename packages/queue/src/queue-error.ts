@@ -6,8 +6,9 @@ export const queueErrorCodes = {
     fix: "Check that the server runs and that REDIS_URL (or DATABASE_URL) names its host and port.",
   },
   QUEUE_REFUSED: {
-    means: "The server that keeps the queue refuses the login, or the user lacks a permission.",
-    fix: "Check the user and the password in REDIS_URL (or DATABASE_URL), and that the user may run scripts that write (Redis) or create a schema (Postgres).",
+    means:
+      "The server that keeps the queue refuses the connection or the login, knows no such database, or the user lacks a permission.",
+    fix: "Check the user, the password and the database in REDIS_URL (or DATABASE_URL), and that the user may run scripts that write (Redis) or create a schema (Postgres). A Redis in protected mode needs a password.",
   },
   QUEUE_EVICTION_POLICY: {
     means: "Redis may throw away keys when its memory is full, and jobs with them.",
@@ -55,6 +56,10 @@ export const queueErrorCodes = {
     means: "Two processes were in each other's way.",
     fix: "Nothing: two processes were in each other's way, and what was given up is tried again.",
   },
+  QUEUE_SERVER_FAULT: {
+    means: "The server that keeps the queue reports a fault of its own: an internal error, or trouble with its files.",
+    fix: "Look into the log of that server, and check its disk. No run is lost: what is due is rung again.",
+  },
   QUEUE_CLOSED: { means: "The connection was closed by us.", fix: "The program is shutting down." },
   QUEUE_BUG: {
     means: "The queue gave an error that we do not know.",
@@ -94,27 +99,32 @@ export class QueueError extends Error {
 
 /** What OpenSSL and Node say of a certificate. */
 const untrusted =
-  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|CERT_|ERR_TLS_CERT|ERR_SSL|EPROTO|wrong version number|certificate verify failed|Hostname\/IP does not match/;
+  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|CERT_|ERR_TLS_CERT|ERR_SSL|EPROTO|wrong version number|certificate verify failed|Hostname\/IP does not match|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH|\bCRL_/;
 
 const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
   [
-    /NOAUTH|WRONGPASS|NOPERM|ACL failure in script|user executing the script|invalid password|invalid username-password pair|without any password configured|\b(28000|28P01|3D000|42501)\b|password authentication failed|^SASL: |: SASL: |SCRAM-/,
+    /NOAUTH|WRONGPASS|NOPERM|^DENIED |protected mode|ACL failure in script|user executing the script|invalid password|invalid username-password pair|without any password configured|no password is set|DB index is out of range|invalid DB index|\b(28000|28P01|3D000|42501)\b|password authentication failed|^SASL: |: SASL: |SCRAM-/,
     "QUEUE_REFUSED",
   ],
-  [/\b(CROSSSLOT|CLUSTERDOWN)\b|\b(MOVED|ASK) \d|cluster node/, "QUEUE_CLUSTER"],
+  [
+    /\b(CROSSSLOT|CLUSTERDOWN)\b|\b(MOVED|ASK) \d|cluster node|\bTRYAGAIN\b|clients \+ cluster connections/,
+    "QUEUE_CLUSTER",
+  ],
   [untrusted, "QUEUE_UNTRUSTED"],
   [
     /could not renew lock for job|Missing lock for job|Lock mismatch for job|Missing key for job|is not in the active state|job stalled more than allowable limit/,
     "QUEUE_LOCK_LOST",
   ],
-  [/\bREADONLY\b|NOREPLICAS|\b25006\b/, "QUEUE_READ_ONLY"],
+  // A replica frees who waited at it when it was the primary.
+  [/\bREADONLY\b|NOREPLICAS|\bUNBLOCKED\b|\b25006\b/, "QUEUE_READ_ONLY"],
   [/\bOOM command not allowed|MISCONF|No space left|\b(53100|53200|58030)\b/, "QUEUE_FULL"],
   [/unknown command|Unknown RESP type/i, "QUEUE_NOT_REDIS"],
   [/max number of clients reached|\b(53300|53400)\b/, "QUEUE_BUSY"],
+  [/^IOERR |\b(?:58|XX)[0-9A-Z]{3}\b|\bF000[01]\b/, "QUEUE_SERVER_FAULT"],
   [/SchemaVersionMismatch|requires BullMQ/, "QUEUE_SCHEMA_NEWER"],
   [/UnsupportedPostgresVersion|Redis version needs to be/, "QUEUE_VERSION"],
   [
-    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|aborted due to connection close|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|MASTERDOWN|BUSY Redis|\b57P0\d\b|\b57014\b|\b25P03\b|\b08\d{3}\b|ENETUNREACH|ENETDOWN|EHOSTDOWN|not queryable/,
+    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|aborted due to connection close|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|timeout expired|Query read timeout|Connection ended|LOADING|MASTERDOWN|BUSY Redis|\b57P0\d\b|\b57014\b|\b25P03\b|\b08\d{3}\b|ENETUNREACH|ENETDOWN|EHOSTDOWN|not queryable|\b25P04\b|ERR_STREAM_|ERR_SOCKET_|socket hang up/,
     "QUEUE_UNREACHABLE",
   ],
   [/\b40(P01|001)\b|\b55P03\b/, "QUEUE_CONTENDED"],
@@ -124,7 +134,15 @@ const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
 export function translate(error: unknown, doing: string): QueueError {
   if (error instanceof QueueError) return error;
   const text = describe(error);
-  return new QueueError(queueErrorCodeOf(text), `${doing}: ${text}`, { cause: error });
+  const known = queueErrorCodeOf(text);
+  const code = known === "QUEUE_BUG" && isOfSystem(error) ? "QUEUE_UNREACHABLE" : known;
+  return new QueueError(code, `${doing}: ${text}`, { cause: error });
+}
+
+/** The system could not open or use the connection: no right to a socket, no descriptor left, a firewall. Node says which call failed. */
+function isOfSystem(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isOfSystem);
+  return error instanceof Error && "syscall" in error;
 }
 
 /** By what BullMQ, a driver or a server says. */
@@ -136,5 +154,8 @@ function describe(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(describe).join("; ");
   if (!(error instanceof Error)) return String(error);
   const code = "code" in error && typeof error.code === "string" ? `${error.code} ` : "";
-  return error.message.startsWith(code.trim()) ? error.message : `${code}${error.message}`;
+  const text = error.message.startsWith(code.trim()) ? error.message : `${code}${error.message}`;
+  // Redis gives up a transaction for what it said of the commands in it.
+  const earlier = "previousErrors" in error && Array.isArray(error.previousErrors) ? error.previousErrors : [];
+  return [text, ...new Set(earlier.map(describe))].join("; ");
 }

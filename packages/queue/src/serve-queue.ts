@@ -35,7 +35,7 @@ export interface ServeOptions {
 }
 
 export interface Serving {
-  /** Deliveries being handled. */
+  /** Deliveries being handled. One whose handler is done does not count: the queue may never answer to what comes after it. */
   active(): number;
   /** performance.now() of the last delivery, or of the start: a worker that hears nothing while work is due is deaf. */
   lastHeard(): number;
@@ -69,22 +69,26 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   const handOver = act === null ? null : createHandOver(act, onError);
 
   async function process(worker: BellWorker, job: Job<BellData>, token: string): Promise<null> {
+    const began = performance.now();
+    for (let row = 0; ; row += 1) {
+      const mayGoOn = () => row < mostInARow && performance.now() - began < longestMs && worker.takesMore();
+      const slot = createSlot(() => handOver !== null && job.parentKey === undefined && mayGoOn());
+      const next = await deliver(job, token, slot);
+      if (next === null) break;
+      const ours = slot.promised ? worker.takesMore() : mayGoOn();
+      if (ours && (await goOn(worker, job, token, next))) continue;
+      await slot.refuse();
+      await ring([next]);
+      break;
+    }
+    // Nothing is returned: a return value is stored by the queue, and only ids belong there.
+    return null;
+  }
+
+  async function handle(delivery: Delivery, ringOthers: Ring, slot: OpenSlot): Promise<Answer> {
     active += 1;
     try {
-      const began = performance.now();
-      for (let row = 0; ; row += 1) {
-        const mayGoOn = () => row < mostInARow && performance.now() - began < longestMs && worker.takesMore();
-        const slot = createSlot(() => handOver !== null && job.parentKey === undefined && mayGoOn());
-        const next = await deliver(job, token, slot);
-        if (next === null) break;
-        const ours = slot.promised ? worker.takesMore() : mayGoOn();
-        if (ours && (await goOn(worker, job, token, next))) continue;
-        await slot.refuse();
-        await ring([next]);
-        break;
-      }
-      // Nothing is returned: a return value is stored by the queue, and only ids belong there.
-      return null;
+      return await handler(delivery, ringOthers, slot);
     } finally {
       active -= 1;
     }
@@ -120,7 +124,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
         kept.push(...bells.slice(at, at + 1));
         return ring(bells.toSpliced(at, 1));
       };
-      answer = await handler(delivery, ringOthers, slot);
+      answer = await handle(delivery, ringOthers, slot);
     } finally {
       // A job that is not let go hands nothing over.
       if (answer?.do !== "done") {

@@ -21,6 +21,7 @@ describe("a Redis that cannot keep the queue is refused by name", () => {
 
   it.each<[Record<string, string>, string, string]>([
     [{ cluster_enabled: "1" }, "QUEUE_CLUSTER", "Cluster"],
+    [{ redis_mode: "cluster" }, "QUEUE_CLUSTER", "Cluster"],
     [{ redis_mode: "sentinel" }, "QUEUE_NOT_REDIS", "Sentinel"],
     [{ maxmemory_policy: "volatile-ttl" }, "QUEUE_EVICTION_POLICY", "volatile-ttl"],
     [{ redis_version: "6.0.16" }, "QUEUE_VERSION", "6.0.16"],

@@ -19,7 +19,7 @@ export function unfitRedis(info: string): QueueError | null {
       "QUEUE_NOT_REDIS",
       "The server at REDIS_URL is a Sentinel: it watches Redis servers and keeps no data.",
     );
-  if (facts.get("cluster_enabled") === "1")
+  if (facts.get("cluster_enabled") === "1" || facts.get("redis_mode") === "cluster")
     return new QueueError("QUEUE_CLUSTER", "The server at REDIS_URL is part of a Redis Cluster.");
   const version = facts.get("redis_version");
   if (version !== undefined && isOlder(version))

@@ -52,6 +52,7 @@ export { createTroubleLog } from "./trouble-log.ts";
 export { markmillVersion } from "./version.ts";
 export { hasCommands, warnNoExecutor } from "./warn-no-executor.ts";
 export { withModel } from "./with-model.ts";
+export { workFailureCodes } from "./work-failure-codes.ts";
 export { livingWorkers, mustWork, workFor, workForBatch } from "./work-for-run.ts";
 /** What whoever embeds the stack catches. @public */
 export { WrongInput } from "./wrong-input.ts";

@@ -235,8 +235,12 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: 
     // A run may have been started with another sandbox than the worker's own, so its commands do not wait for that one.
     unsafe: obeys ? "refuse" : "abstain",
     ...(functions === undefined ? {} : { functions }),
-    onDeaf: onDeaf ?? (() => process.exit(1)),
+    onDeaf: onDeaf ?? leave,
   });
+  function leave(): void {
+    log.error({}, "work is due and nothing is heard, also after reconnecting: leaving");
+    process.exit(1);
+  }
   const close = () => closeAll([() => worker.drain(), () => models.close(), () => sandbox?.close()]);
   return { worker, close };
 }

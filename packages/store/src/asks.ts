@@ -4,6 +4,8 @@ import type { Committed } from "./commit/committer.ts";
 import { columnToItem } from "./commit/run-row.ts";
 import type { Database } from "./database.ts";
 import { queryDatabase } from "./query-database.ts";
+import { admitAtOnce } from "./shares/admit-runs.ts";
+import { queuedSql } from "./shares/places-sql.ts";
 
 export interface Ask {
   readonly activityId: number;
@@ -62,9 +64,9 @@ export async function answerAsk(
 ): Promise<Committed> {
   const ask = await openAsk(outside.database, activityId);
   if (ask === null) return { kind: "dropped", rings: [] };
-  return applyEvent(
+  return goOn(
     outside,
-    ask.runId,
+    ask,
     (_, happened) => ({
       type: "activity.succeeded",
       ...happened,
@@ -73,19 +75,33 @@ export async function answerAsk(
       outcome: { kind: "answered", text },
       usage: null,
     }),
-    { source: ask.source, ...(by === null ? {} : { by }) },
+    by === null ? {} : { by },
   );
 }
 
 export async function expireAsk(outside: Outside, activityId: number): Promise<Committed> {
   const ask = await openAsk(outside.database, activityId);
   if (ask === null) return { kind: "dropped", rings: [] };
-  return applyEvent(
-    outside,
-    ask.runId,
-    (_, happened) => ({ type: "ask.expired", ...happened, epoch: ask.epoch, activity: ask.ref }),
-    { source: ask.source },
-  );
+  return goOn(outside, ask, (_, happened) => ({
+    ...{ type: "ask.expired", ...happened, epoch: ask.epoch, activity: ask.ref },
+  }));
+}
+
+type OpenAsk = NonNullable<Awaited<ReturnType<typeof openAsk>>>;
+
+/**
+ * A queued run whose question is over begins at once, whatever places there are. kill -9 between the two: the run has begun, and its question is
+ * still open.
+ */
+async function goOn(
+  outside: Outside,
+  { runId, queued, source }: OpenAsk,
+  make: Parameters<typeof applyEvent>[2],
+  more: { readonly by?: string } = {},
+): Promise<Committed> {
+  const begun = queued ? await admitAtOnce(outside, runId) : [];
+  const committed = await applyEvent(outside, runId, make, { source, ...more });
+  return begun.length === 0 ? committed : { ...committed, rings: [...begun, ...committed.rings] };
 }
 
 async function openAsk(database: Database, activityId: number) {
@@ -97,11 +113,12 @@ async function openAsk(database: Database, activityId: number) {
     attempt: number;
     epoch: number;
     claim: number;
+    queued: boolean;
   }>(
     database,
     "Reading a question",
-    `select a.run_id, a.node, a.generation, a.item, a.attempt, a.epoch, a.claim
-     from asks k join activities a on a.id = k.activity_id where k.activity_id = $1 and k.state = 'open'`,
+    `select a.run_id, a.node, a.generation, a.item, a.attempt, a.epoch, a.claim, ${queuedSql("r")} as queued
+     from asks k join activities a on a.id = k.activity_id join runs r on r.id = a.run_id where k.activity_id = $1 and k.state = 'open'`,
     [activityId],
   );
   const row = rows[0];
@@ -109,6 +126,7 @@ async function openAsk(database: Database, activityId: number) {
   const { node, generation, attempt } = row;
   return {
     runId: row.run_id,
+    queued: row.queued,
     epoch: row.epoch,
     ref: { node, generation, item: columnToItem(row.item), attempt },
     source: { id: activityId, claim: row.claim },

@@ -28,3 +28,13 @@ export function capsWithin(caps: Partial<Limits>, { steps, depth }: Ceilings): P
 export function boundsOf({ valueCharacters, stateCharacters }: Ceilings): Bounds {
   return { valueCharacters, stateCharacters };
 }
+
+/** Of a run that goes on from another one: what it is not told stays as it was, and was within the ceilings when that one began. */
+export function changedCapsWithin(caps: Partial<Limits>, ceilings: Ceilings): Partial<Limits> {
+  const { steps, depth } = capsWithin(caps, ceilings);
+  return {
+    ...caps,
+    ...(caps.steps === undefined || steps === undefined ? {} : { steps }),
+    ...(caps.depth === undefined || depth === undefined ? {} : { depth }),
+  };
+}

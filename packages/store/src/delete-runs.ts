@@ -17,10 +17,11 @@ import { addingToTotals } from "./deleted-usage.ts";
 import { queryDatabase } from "./query-database.ts";
 import { StoreError, translate } from "./store-error.ts";
 import { inTransaction } from "./transaction.ts";
+import { noteHappenings } from "./webhooks/note-happenings.ts";
 
 const deletingText = `
 with roots as materialized (
-  select id, tenant, definition_hash from runs where id = any($1)
+  select id, tenant, definition_hash, ended_at from runs where id = any($1)
 ), tree as materialized (
   select id, tenant from roots union all select id, tenant from runs where root_id in (select id from roots) and root_id <> id
 ), d1 as (delete from activities where run_id in (select id from tree)
@@ -44,8 +45,7 @@ with roots as materialized (
 ), d14 as (delete from session_marks where session_id in (select id from roots)
 ), d17 as (delete from tool_calls where root_id in (select id from roots)
 ), d18 as (delete from passages where root_id in (select id from roots)
-), m1 as (update batch_runs set deleted_at = clock_timestamp(), end_seen_at = coalesce(end_seen_at, clock_timestamp())
-  where run_id in (select id from roots)
+), m1 as (update batch_runs t set deleted_at = clock_timestamp(), end_seen_at = r.ended_at from roots r where t.run_id = r.id
 ), d10 as (delete from runs where id in (select id from tree))
 select 1`;
 
@@ -94,6 +94,8 @@ export async function deleteOldRuns(database: Database, olderThanMs: number, lim
 
 /** One root run, at a person's wish. Returns whether there was one. A run that goes on, or that another one called, is refused. */
 export async function deleteRun(database: Database, id: string): Promise<boolean> {
+  // Webhooks are told of its end, which may be younger than the supervisor's last look.
+  await noteHappenings(database);
   if ((await deleteLocked(database, "Deleting a run", named([id]))) > 0) return true;
   const left = await queryDatabase<{ root_id: string }>(
     database,

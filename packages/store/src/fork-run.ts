@@ -27,6 +27,7 @@ import {
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
 import { openRunBudget } from "./budgets.ts";
+import { changedCapsWithin } from "./ceilings.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { loadRuns } from "./commit/load-runs.ts";
 import type { LoadedRun } from "./commit/run-row.ts";
@@ -65,8 +66,9 @@ export interface ForkedRun {
   readonly rings: readonly Doorbell[];
 }
 
-export async function forkRun(births: Births, tenant: string, request: ForkRequest): Promise<ForkedRun> {
-  const { database, clock } = births;
+export async function forkRun(births: Births, tenant: string, asked: ForkRequest): Promise<ForkedRun> {
+  const { database, clock, ceilings } = births;
+  const request = asked.caps === undefined ? asked : { ...asked, caps: changedCapsWithin(asked.caps, ceilings) };
   const before = await forkedBefore(births, tenant, request);
   if (before !== null) return before;
   const at = clock.now();

@@ -53,6 +53,7 @@ export type {
 } from "./tenant-store.ts";
 export { defaultTenant } from "./tenants.ts";
 export type { StoredToolCall } from "./tool-calls.ts";
+export { isTroubleOfServer } from "./trouble-of-server.ts";
 export { uuidv7 } from "./uuidv7.ts";
 export type { Delivery, Webhook } from "./webhooks/webhooks.ts";
 export type { WorkerRow } from "./workers.ts";

@@ -3,6 +3,7 @@
  * busy for a while with work that is well. A connection that fails, or says nothing, is closed, and the next question opens another one.
  */
 import { Client } from "pg";
+import { applySettings } from "./session-settings.ts";
 import { StoreError, translate } from "./store-error.ts";
 
 const answerMs = 2_000;
@@ -21,10 +22,16 @@ export function createDatabaseProbe(url: string): DatabaseProbe {
     if (client !== null) return client;
     const next = new Client({
       ...{ connectionString: url, application_name: "markmill health", keepAlive: true },
-      ...{ connectionTimeoutMillis: answerMs, query_timeout: answerMs, statement_timeout: answerMs },
+      ...{ connectionTimeoutMillis: answerMs, query_timeout: answerMs },
     });
     next.on("error", () => drop(next));
-    await next.connect();
+    try {
+      await next.connect();
+      await applySettings(next, { statement_timeout: String(answerMs) });
+    } catch (error) {
+      drop(next);
+      throw error;
+    }
     if (closed || client !== null) {
       await next.end();
       if (client === null) throw new StoreError("STORE_UNREACHABLE", "The store is closed.");

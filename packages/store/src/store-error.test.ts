@@ -10,6 +10,7 @@ it.each([
   [{ code: "53100", message: "disk full" }, "STORE_FULL", true],
   [{ code: "25006", message: "read-only transaction" }, "STORE_READ_ONLY", true],
   [{ code: undefined, message: "Query read timeout" }, "STORE_UNREACHABLE", true],
+  [{ code: undefined, message: "timeout expired" }, "STORE_UNREACHABLE", true],
   [{ code: "42P01", message: "relation does not exist" }, "STORE_SCHEMA_MISSING", false],
   [{ code: "40P01", message: "deadlock detected" }, "STORE_BUSY", true],
   [{ code: "08P01", message: "unsupported startup parameter: statement_timeout" }, "STORE_POOLER", false],
@@ -42,11 +43,21 @@ it.each([
   [{ code: "XX000", message: "could not fsync file" }, "STORE_SERVER_FAULT", false],
   [{ code: "58P01", message: "could not open file" }, "STORE_SERVER_FAULT", false],
   [{ code: "EPROTO", message: "write EPROTO wrong version number" }, "STORE_UNTRUSTED", false],
+  [{ code: "INVALID_CA", message: "invalid CA certificate" }, "STORE_UNTRUSTED", false],
+  [{ code: "08P01", message: "password authentication failed" }, "STORE_REFUSED", false],
+  [{ code: "08P01", message: "no such database: nothing" }, "STORE_REFUSED", false],
+  [{ code: "08P01", message: "no more connections allowed (max_client_conn)" }, "STORE_BUSY", true],
   [{ code: "22P02", message: "invalid input syntax" }, "STORE_BUG", false],
 ])("%o is %s", (given, code, transient) => {
   const error = translate(Object.assign(new Error(given.message), { code: given.code }), "Testing");
   expect(error).toMatchObject({ code, transient, message: `Testing: ${given.message}` });
   expect(error.fix).not.toBe("");
+});
+
+it.each(["EMFILE", "EPERM", "EADDRNOTAVAIL"])("a connection that the system refuses by %s is no defect", (code) => {
+  const error = Object.assign(new Error(`connect ${code} 10.0.0.1:5432`), { code, syscall: "connect" });
+  expect(translate(error, "Testing").code).toBe("STORE_UNREACHABLE");
+  expect(translate(new AggregateError([error]), "Testing").code).toBe("STORE_UNREACHABLE");
 });
 
 it("an error of ours stays what it is", () => {

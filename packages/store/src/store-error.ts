@@ -166,8 +166,13 @@ export class StoreError extends Error {
 
 /** PgBouncer refuses a connection that asks for settings, and in transaction mode loses prepared statements. */
 const poolerRefuses = /^unsupported startup parameter|^prepared statement "/;
+/** PgBouncer tells these as a fault of the connection. */
+const poolerSays: readonly (readonly [RegExp, StoreErrorCode])[] = [
+  [/password authentication failed|SASL authentication failed|no such (?:user|database)\b/, "STORE_REFUSED"],
+  [/no more connections allowed|client connections exceeded|query_wait_timeout/, "STORE_BUSY"],
+];
 const bySqlState: readonly (readonly [RegExp, StoreErrorCode])[] = [
-  [/^(08|57P0|57014|25P03)/, "STORE_UNREACHABLE"],
+  [/^(08|57P0|57014|25P0[34])/, "STORE_UNREACHABLE"],
   [/^(28|3D000|42501)/, "STORE_REFUSED"],
   [/^(53100|58030)/, "STORE_FULL"],
   [/^53/, "STORE_BUSY"],
@@ -176,10 +181,10 @@ const bySqlState: readonly (readonly [RegExp, StoreErrorCode])[] = [
   [/^(58|XX|F0)/, "STORE_SERVER_FAULT"],
 ];
 const network =
-  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|EACCES|ENETUNREACH|ENETDOWN|EHOSTDOWN)|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/;
+  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|EACCES|ENETUNREACH|ENETDOWN|EHOSTDOWN)|Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/;
 
 const untrusted =
-  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|Hostname\/IP does not match|does not support SSL connections|wrong version number|^EPROTO|^ERR_SSL|^(?:[A-Z_]{0,40}CERT|UNABLE_TO_)/;
+  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|Hostname\/IP does not match|does not support SSL connections|error establishing an SSL connection|wrong version number|^EPROTO|^ERR_SSL|^(?:[A-Z_]{0,40}CERT|UNABLE_TO_|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH|CRL_)/;
 const noPassword = /^SASL: |^SCRAM-/;
 
 /** Deadlock or serialization failure: nothing was written, the same statement may pass at once. */
@@ -205,12 +210,20 @@ export function translate(error: unknown, doing: string): StoreError {
   const text = `${doing}: ${message}`;
   if (poolerRefuses.test(message)) return new StoreError("STORE_POOLER", text, { cause: error });
   if (isContention(error)) return new StoreError("STORE_BUSY", text, { cause: error });
+  const said = code.startsWith("08") ? poolerSays.find(([words]) => words.test(message)) : undefined;
+  if (said !== undefined) return new StoreError(said[1], text, { cause: error });
   const named = bySqlState.find(([state]) => /^[0-9A-Z]{5}$/.test(code) && state.test(code));
   if (named !== undefined) return new StoreError(named[1], text, { cause: error });
   if (untrusted.test(code) || untrusted.test(message)) return new StoreError("STORE_UNTRUSTED", text, { cause: error });
   if (noPassword.test(message)) return new StoreError("STORE_REFUSED", text, { cause: error });
   if (network.test(code) || network.test(message)) return new StoreError("STORE_UNREACHABLE", text, { cause: error });
-  return new StoreError("STORE_BUG", text, { cause: error });
+  return new StoreError(isOfSystem(error) ? "STORE_UNREACHABLE" : "STORE_BUG", text, { cause: error });
+}
+
+/** The system could not open or use the connection: no right to a socket, no descriptor left, a firewall. Node says which call failed. */
+function isOfSystem(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isOfSystem);
+  return error instanceof Error && "syscall" in error;
 }
 
 function codeOf(error: unknown): string {

@@ -37,7 +37,7 @@ import { listRuns, type RunFilter, type RunPage } from "./read/list-runs.ts";
 import { deleteScope, type MemoryScope, passagePage, type StoredPassage, scopePage } from "./read/memory-scopes.ts";
 import { activityPage, callPage, messagePage, type Page, type TalkMessage, toolCallPage } from "./read/pages.ts";
 import { type Replay, replayRun } from "./read/replay-run.ts";
-import { type UsageBy, type UsageFilter, type UsageLine, usageBy } from "./read/usage.ts";
+import { type UsageBy, type UsageFilter, type UsageLine, type UsagePage, usageBy } from "./read/usage.ts";
 import { type Wait, waitsOf } from "./read/waits-of.ts";
 import { type RestartRequest, restartRun } from "./restart-run.ts";
 import { type Resumed, resumeTree } from "./resume-run.ts";
@@ -147,7 +147,7 @@ interface TenantBudgets {
 }
 
 interface TenantUsage {
-  by(what: UsageBy, filter?: UsageFilter, limit?: number): Promise<readonly UsageLine[]>;
+  by(what: UsageBy, filter?: UsageFilter, page?: UsagePage): Promise<readonly UsageLine[]>;
 }
 
 interface TenantModels {
@@ -194,7 +194,7 @@ export function createTenantStore(parts: TenantParts, tenant: string): TenantSto
       get: (id) => getBudget(database, tenant, id),
       setCap: (id, cap) => setBudgetCap(database, tenant, id, cap),
     },
-    usage: { by: (what, filter, limit) => usageBy(database, tenant, what, filter, limit) },
+    usage: { by: (what, filter, page) => usageBy(database, tenant, what, filter, page) },
     models: { pauses: () => currentPauses(database, tenant) },
     batches: tenantBatches(parts, tenant),
     memory: {

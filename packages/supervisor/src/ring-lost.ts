@@ -18,7 +18,7 @@ export interface RingLostOptions {
   readonly leaseMayBeOverMs: number;
 }
 
-/** Returns how many were lost. */
+/** Returns how many were rung again: what a queue that takes no jobs has refused is lost still, and the queue has told why. */
 export async function ringLost(
   database: Database,
   queues: Queues,
@@ -33,11 +33,11 @@ export async function ringLost(
   await leaveQuiet(database, left);
   if (lost.length === 0) return 0;
   const rung = await ringAgain(database, lost);
-  await queues.ring(rung);
+  const refused = await queues.ring(rung);
   // One activity, one job: what was put off would come as well, later.
   const again = new Set(rung.map(({ activityId }) => activityId));
   await queues.forget(lost.filter((one) => again.has(one.activityId) && live.get(jobId(one))?.is === "delayed"));
-  return lost.length;
+  return rung.length - refused.length;
 }
 
 function isLost({ leaseOverMs }: QuietActivity, job: LiveJob | undefined, leaseMayBeOverMs: number): boolean {

@@ -95,7 +95,6 @@ const defaultBatchRuns = 256;
 const admitMs = 250;
 const defaultAdmitIdleMs = 5_000;
 /** U8. */
-const queuedMs = 50;
 const queuedIdleMs = 2_000;
 /** U6. */
 const fillEveryMs = 60_000;
@@ -294,8 +293,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       } catch (error) {
         log.warn({ err: error }, "queued runs could not be admitted");
       }
-      const took = performance.now() - began;
-      if (waiting) await pause(Math.min(Math.max(took, queuedMs - took), longestRestMs), over);
+      if (waiting) await pause(restBetweenLooks(performance.now() - began, true), over);
       else await Promise.race([heard.promise, pause(queuedIdleMs, over)]);
     }
     over.removeEventListener("abort", hear);

@@ -8,7 +8,8 @@ export function answerThreadCalls(functions: Functions): void {
     try {
       answer = { id, value: await functions[name]?.(...args) };
     } catch (error) {
-      answer = { id, failed: error instanceof Error ? error.message : String(error) };
+      const { name: kind, message } = error instanceof Error ? error : new Error(String(error));
+      answer = { id, failed: message, name: kind };
     }
     parentPort?.postMessage(answer);
   });

@@ -1,3 +1,3 @@
 export { answerThreadCalls } from "./answer-thread-calls.ts";
 export { startThread } from "./start-thread.ts";
-export { createThreadCalls } from "./thread-calls.ts";
+export { createThreadCalls, ThreadCallFailed } from "./thread-calls.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, expect, it } from "vitest";
-import { createThreadCalls } from "./thread-calls.ts";
+import { createThreadCalls, ThreadCallFailed } from "./thread-calls.ts";
 
 const place = mkdtempSync(join(tmpdir(), "markmill-calls-"));
 afterAll(() => rmSync(place, { recursive: true, force: true }));
@@ -16,6 +16,7 @@ writeFileSync(
 answerThreadCalls({
   double: (text: string) => text + text,
   refuse: () => { throw new Error("no"); },
+  stumble: () => null.length,
   hang: () => { for (;;); },
   die: () => process.exit(3),
 });
@@ -26,6 +27,7 @@ interface Known {
   readonly [name: string]: (...args: never[]) => unknown;
   readonly double: (text: string) => string;
   readonly refuse: () => string;
+  readonly stumble: () => number;
   readonly hang: () => string;
   readonly die: () => string;
 }
@@ -39,9 +41,17 @@ it("calls are answered in their order, and a failure is told", async () => {
   expect(two).toMatchObject({ status: "rejected", reason: { message: "no" } });
 });
 
+it("a failure of the function is known as one of the thread, and keeps the name of its error", async () => {
+  const failure = await calls(60_000)("stumble").catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(ThreadCallFailed);
+  expect(String(failure)).toMatch(/^TypeError: Cannot read prop/);
+});
+
 it("a thread that hangs or ends is given up, and the next call gets a new one", async () => {
   const call = calls(3_000);
-  await expect(call("hang")).rejects.toThrow("takes longer than 3 s");
+  const hung = await call("hang").catch((error: unknown) => error);
+  expect(hung).toBeInstanceOf(ThreadCallFailed);
+  expect(String(hung)).toContain("takes longer than 3 s");
   await expect(call("die")).rejects.toThrow("ended");
   // Of a thread that has long to start, this one would be given up, too.
   await expect.poll(() => call("double", "c").catch(() => null), { timeout: 60_000 }).toBe("cc");

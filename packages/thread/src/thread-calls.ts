@@ -6,6 +6,7 @@
  * T2  A call that takes longer than `mostMs`, or more memory than the thread has, is refused, and the thread with it. The next call gets
  *     a new thread.
  * T3  A call that is waited for keeps the process alive, an idle thread does not.
+ * T4  Every failure is a `ThreadCallFailed`. The functions are pure, so the same call is likely to fail again: nobody repeats it for ever.
  *
  * The functions have no state, so kill -9 loses nothing: who called calls again.
  */
@@ -33,11 +34,19 @@ export interface ThreadCall {
   readonly args: readonly unknown[];
 }
 
-export type ThreadAnswer = { readonly id: number } & ({ readonly value: unknown } | { readonly failed: string });
+export type ThreadAnswer = { readonly id: number } & (
+  | { readonly value: unknown }
+  | { readonly failed: string; readonly name: string }
+);
 
-/** T2. */
-class ThreadGaveUp extends Error {
-  override readonly name = "ThreadGaveUp";
+/** T4. `name`: of the error that the function threw. */
+export class ThreadCallFailed extends Error {
+  override readonly name: string;
+
+  constructor(message: string, name = "ThreadCallFailed") {
+    super(message);
+    this.name = name;
+  }
 }
 
 /** `file`: a module that calls `answerThreadCalls` with the functions. */
@@ -72,7 +81,7 @@ export function createThreadCalls<Known extends Functions>(file: URL, options: T
       if (opened !== thread) return;
       const first = waiting.shift();
       if ("value" in answer) first?.resolve(answer.value);
-      else first?.reject(new Error(answer.failed));
+      else first?.reject(new ThreadCallFailed(answer.failed, answer.name));
       begin();
     });
     opened.on("error", (error) => opened === thread && giveUp(`${name}: ${error.message}`));
@@ -88,7 +97,7 @@ export function createThreadCalls<Known extends Functions>(file: URL, options: T
 
   function giveUp(why: string): void {
     end();
-    waiting.shift()?.reject(new ThreadGaveUp(why));
+    waiting.shift()?.reject(new ThreadCallFailed(why));
     begin();
   }
 

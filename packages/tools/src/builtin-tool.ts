@@ -4,7 +4,7 @@
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import type { BuiltinName } from "@markmill/engine";
+import { type BuiltinName, parseShallow } from "@markmill/engine";
 import type { AddressRules } from "./address-rules.ts";
 import type { CheckedFetch } from "./checked-fetch.ts";
 import { type ArgumentValues, fillUrl, textOf, withQuery } from "./fill-url.ts";
@@ -133,7 +133,7 @@ function refuseError(text: string): void {
   if (!text.trimStart().startsWith("{")) return;
   let answer: Readonly<Record<string, unknown>>;
   try {
-    answer = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    answer = parseShallow(text) as Readonly<Record<string, unknown>>;
   } catch {
     return;
   }
@@ -154,7 +154,7 @@ function refuseError(text: string): void {
 function blocksOf(text: string, most: number): string {
   let answer: unknown;
   try {
-    answer = JSON.parse(text);
+    answer = parseShallow(text);
   } catch {
     throw new ToolFailure("TOOL_FAILED", "The search answered with something that is no JSON.");
   }

@@ -10,6 +10,7 @@ import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import type { StdioServer } from "@markmill/engine";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { JsonWeight } from "./json-weight.ts";
 import { ToolFailure } from "./tool-codes.ts";
 
 interface StartedServer {
@@ -69,8 +70,12 @@ export async function overStdio(
         if (!over && line.trim() !== "") hear(line);
       });
       // What is too much is read and dropped until the program is ended: one that cannot write would not see its end.
+      const weight = new JsonWeight();
       stdout.on("data", (chunk: Buffer) => {
-        if (count(chunk)) lines(chunk);
+        if (!count(chunk)) return;
+        const why = weight.add(chunk);
+        if (why === null) lines(chunk);
+        else fail(new ToolFailure("TOOL_TOO_LARGE", `What the server wrote ${why}.`));
       });
       stderr.on("data", (chunk: Buffer) => {
         if (count(chunk)) complaint = (complaint + chunk.toString("utf8")).slice(-mostStderrCharacters);

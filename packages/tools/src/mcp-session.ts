@@ -14,6 +14,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
 import { type CheckedFetch, translated } from "./checked-fetch.ts";
 import { type CallLimits, headersFor } from "./http-tool.ts";
+import { JsonWeight } from "./json-weight.ts";
 import { overStdio, type StartServer } from "./mcp-over-stdio.ts";
 import type { Secrets } from "./secrets.ts";
 import { ToolFailure } from "./tool-codes.ts";
@@ -144,10 +145,14 @@ function createWire(checked: CheckedFetch, ending: AbortController): Wire {
       idleMs,
     );
   };
+  const weight = new JsonWeight();
   const count = (chunk: Uint8Array) => {
     bytes += chunk.length;
-    if (bytes <= mostBytes) return;
-    throw new ToolFailure("TOOL_TOO_LARGE", `The server sent more than ${mostBytes / 1024 / 1024} MiB.`);
+    if (bytes > mostBytes) {
+      throw new ToolFailure("TOOL_TOO_LARGE", `The server sent more than ${mostBytes / 1024 / 1024} MiB.`);
+    }
+    const why = weight.add(chunk);
+    if (why !== null) throw new ToolFailure("TOOL_TOO_LARGE", `What the server sent ${why}.`);
   };
   return {
     async fetch(url, init = {}) {

@@ -64,6 +64,17 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
     ]);
   });
 
+  it("is refused where its answer is nested deeply, before anybody parses it", async () => {
+    const deep = JSON.parse(`${"[".repeat(600)}${"]".repeat(600)}`);
+    const call = () => ({ content: [], structuredContent: { deep } });
+    const server = await serve({ a: { call } }, how);
+    expect(await boxFor(at(server.url)).call("a")).toMatchObject({
+      ok: false,
+      code: "TOOL_TOO_LARGE",
+      message: "What the server sent is nested more than 500 deep.",
+    });
+  });
+
   it("has to have each of them", async () => {
     const server = await serve({ search: { call: () => saying("") }, fetch: { call: () => saying("") } }, how);
     expect(await boxFor(at(server.url)).list("serch")).toMatchObject({

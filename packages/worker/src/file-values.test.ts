@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { decodeText, defaultFileBytes, fileCapOf } from "./file-values.ts";
+import { decodeText } from "./decode-text.ts";
+import { defaultFileBytes, fileCapOf } from "./file-values.ts";
 
 describe("the text of a file", () => {
   const textOf = (...bytes: (string | number[])[]) =>

@@ -11,6 +11,7 @@
  */
 import type { Failure, SandboxNeeds } from "@markmill/engine";
 import { neutraliseText, type Session, WORKSPACE } from "@markmill/sandbox";
+import { readForeign } from "./foreign-text.ts";
 
 export const defaultFileBytes = 1024 * 1024;
 
@@ -45,7 +46,7 @@ export async function readBytesInSession(session: Session, path: string, maxByte
 export async function readTextInSession(session: Session, path: string, maxBytes: number): Promise<TextRead> {
   const file = await readBytesInSession(session, path, maxBytes);
   if (file.is !== "read") return file;
-  const text = decodeText(file.bytes);
+  const text = await readForeign(file.bytes.length, "decodeText", file.bytes);
   if (text === null) {
     return failed("FILE_NOT_TEXT", `The file '${shown(path)}' holds NUL bytes: it is no text, and a value is text.`);
   }
@@ -64,31 +65,6 @@ export async function writeInSession(
   const written = await session.writeFile(fromWorkspace(path), bytes);
   if (written.kind === "written") return null;
   return { code: "FILE_NOT_WRITTEN", message: `The file '${shown(path)}' could not be written: ${written.why}.` };
-}
-
-/** null: no text. */
-export function decodeText(bytes: Uint8Array): { readonly text: string; readonly notes: readonly string[] } | null {
-  const raw = new TextDecoder(encodingOf(bytes)).decode(bytes);
-  if (raw.includes("\0")) return null;
-  const text = neutraliseText(raw);
-  const notes: string[] = [];
-  if (!isWellFormed(bytes)) notes.push("is not UTF-8: what cannot be read is shown as U+FFFD");
-  if (text !== raw.replaceAll(/\r\n?/g, "\n")) notes.push("holds characters that cannot be seen; they are written out");
-  return { text, notes };
-}
-
-function encodingOf([first, second]: Uint8Array): "utf-8" | "utf-16le" | "utf-16be" {
-  if (first === 0xff && second === 0xfe) return "utf-16le";
-  return first === 0xfe && second === 0xff ? "utf-16be" : "utf-8";
-}
-
-function isWellFormed(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** `~` and the workspace's own name stand for its root. */

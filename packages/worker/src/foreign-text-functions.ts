@@ -1,5 +1,9 @@
 /** What is read of foreign text, by name: pure functions, whose work grows with the text (foreign-text.ts). */
 import { type Flag, findAttempts, findSpokenAttempts, findWording, stripWords } from "@markmill/grading";
+import { hashEmbedding, unitBytes } from "@markmill/llm";
+import { extractCommands, renderTranscript } from "@markmill/sandbox";
+import { decodeText } from "./decode-text.ts";
+import { readDecision } from "./judge-results.ts";
 import { splitPassages } from "./split-passages.ts";
 import { readStructuredText, readToolArguments } from "./structured-reply.ts";
 import { submissionTexts } from "./submission-texts.ts";
@@ -10,6 +14,12 @@ export const foreignTextFunctions = {
   splitPassages,
   submissionTexts,
   stripWords,
+  decodeText,
+  extractCommands,
+  renderTranscript,
+  readDecision,
+  hashVectors: (texts: readonly string[], dimensions: number): Uint8Array[] =>
+    texts.map((text) => unitBytes(hashEmbedding(text, dimensions))),
   /** Of a submission, and of values that travel beside the task. */
   findFlags: (texts: ReadonlyMap<string, string>, spoken: ReadonlyMap<string, string>): Flag[] => [
     ...findAttempts(texts),

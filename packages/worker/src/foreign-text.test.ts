@@ -28,3 +28,24 @@ it("the flags of a long submission are found", async () => {
     "injection RESULT",
   ]);
 });
+
+it("what a hundred commands printed, a file and vectors come to the same in a thread", async () => {
+  const outcome = { output: "a\n[exit code 4]\n", exitCode: 0, truncated: false, timedOut: false } as never;
+  const entries = Array.from({ length: 100 }, () => ({ kind: "ran", command: "x", outcome }) as const);
+  const [long, short] = await Promise.all(
+    [1_000_000, 1].map(async (length) => [
+      await readForeign(length, "renderTranscript", entries),
+      await readForeign(length, "decodeText", Buffer.from("a\u200bb")),
+      await readForeign(length, "extractCommands", "```sh\nls\n```\n", { interpreters: ["python"] }),
+      (await readForeign(length, "hashVectors", ["a b", "c"], 4)).map((vector) => [...vector]),
+      await readForeign(
+        length,
+        "readDecision",
+        { outcome, results: { kind: "missing" }, nonce: "5e".repeat(32) },
+        "autograder",
+      ),
+    ]),
+  );
+  expect(long).toEqual(short);
+  expect(short?.[0]).toContain("| [exit code 4]");
+});

@@ -1,4 +1,10 @@
-/** The ports of a paid call, on the store: memo and budget are rows that all workers share. The third, the rate, is in pause-endpoint.ts. */
+/**
+ * The ports of a paid call, on the store: memo and budget are rows that all workers share. The third, the rate, is in pause-endpoint.ts.
+ *
+ * A connection to Postgres may break before its answer is here. The reservation is then asked for again under the same claim, which changes
+ * nothing if it stands (store/src/budgets.ts, B2). So are a settlement and a release: otherwise the next claim would find the reservation
+ * open, and book the worst case for a request that never left or that was surely free.
+ */
 import type { Aside, Json } from "@markmill/engine";
 import type { BudgetPort, CallLedger, ModelReply } from "@markmill/llm";
 import type { Budget } from "@markmill/store";
@@ -13,6 +19,7 @@ import {
   releaseReservation,
   settleReservation,
 } from "@markmill/store/machine";
+import { awaitStore } from "./await-store.ts";
 
 /**
  * With the activity a reply settles only what its own claim has reserved. Where nobody has asked for it yet, a reply is not looked for while the
@@ -62,7 +69,8 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
     async reserve({ activityId, callIndex }, worstCase, sent) {
       const call = { activityId: Number(activityId), callIndex, claim };
       // One that is still open was left by a worker that died in the act: its call may have been billed. The first claim has no earlier one.
-      const { calls, ...lost } = claim > 1 ? await settleReservation(database, call, "reserved") : noCalls;
+      const { calls, ...lost } =
+        claim > 1 ? await awaitStore(() => settleReservation(database, call, "reserved")) : noCalls;
       const left = calls === 0 ? {} : { left: { calls, ...lost } };
       const want = {
         nanodollars: worstCase.nanodollars,
@@ -72,7 +80,7 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
       const { promptTokens, completionTokens } = worstCase;
       const charge = { runId: run.id, rootId: run.rootId, promptTokens, completionTokens, ...sent };
       const { tenant, budgets } = run;
-      const reserved = await reserve({ tenant, call, budgets, want, leave, charge });
+      const reserved = await awaitStore(() => reserve({ tenant, call, budgets, want, leave, charge }));
       if (reserved.kind === "reserved") return { ok: true, ...left };
       if (reserved.kind === "missing") {
         const message = `The budget ${reserved.budget} of this run does not exist any more, so nothing can be spent.`;
@@ -82,7 +90,7 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
       const message = refusal(code, budget, want, ofRun ? leave : { nanodollars: 0, tokens: 0 });
       // A limit of the run or of a caller ends the run; a budget that it shares with others holds it.
       if (ofRun) return { ok: false, code, message, ...left };
-      const refused = await pauseForBudget(database, run.tenant, budget, want, message);
+      const refused = await awaitStore(() => pauseForBudget(database, run.tenant, budget, want, message));
       if (refused === "none") return { ok: false, code, message, ...left };
       return {
         ok: false,
@@ -94,10 +102,11 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
     async settle({ activityId, callIndex }, { nanodollars, promptTokens, completionTokens, certain }) {
       const call = { activityId: Number(activityId), callIndex, claim };
       const tokens = promptTokens + completionTokens;
-      await settleReservation(database, call, { nanodollars, tokens, promptTokens, completionTokens, certain });
+      const spent = { nanodollars, tokens, promptTokens, completionTokens, certain };
+      await awaitStore(() => settleReservation(database, call, spent));
     },
     release: ({ activityId, callIndex }) =>
-      releaseReservation(database, { activityId: Number(activityId), callIndex, claim }),
+      awaitStore(() => releaseReservation(database, { activityId: Number(activityId), callIndex, claim })),
   };
 }
 

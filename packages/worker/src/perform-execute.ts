@@ -8,7 +8,6 @@ import type { NextStep, Program, Work } from "@markmill/engine";
 import {
   type CommandSpec,
   exitCodeOf,
-  extractCommands,
   judgeCommand,
   parseInSession,
   renderTranscript,
@@ -21,6 +20,7 @@ import {
   tellSkipped,
 } from "@markmill/sandbox";
 import type { Watched } from "@markmill/telemetry";
+import { readForeign } from "./foreign-text.ts";
 import { done, failed, type Performed } from "./performed.ts";
 import { watchedCommand } from "./watch-activity.ts";
 
@@ -50,8 +50,16 @@ export async function performExecute(
     const acted = entries.some((entry) => entry.kind === "ran");
     return sandboxFailed(error, nextStep(error, acted));
   }
-  const text = renderTranscript(entries);
+  const text = await transcriptOf(entries);
   return done({ kind: "executed", text, exitCode: exitCodeOf(entries), commands: commands.length, ...told });
+}
+
+/** The outputs of a few commands take some milliseconds, those of a hundred a second. */
+const shortTranscript = 256 * 1024;
+
+async function transcriptOf(entries: readonly TranscriptEntry[]): Promise<string> {
+  const length = entries.reduce((sum, one) => sum + (one.kind === "ran" ? one.outcome.output.length : 0), 0);
+  return length > shortTranscript ? await readForeign(length, "renderTranscript", entries) : renderTranscript(entries);
 }
 
 export interface CommandRunning {
@@ -143,7 +151,7 @@ async function commandsOf(
   const wanted = program.sandbox.languages ?? [];
   const interpreters = (["python", "javascript"] as const).filter((language) => wanted.includes(language));
   const commands: CommandSpec[] = [];
-  const { blocks, skipped } = extractCommands(work.text, { interpreters });
+  const { blocks, skipped } = await readForeign(work.text.length, "extractCommands", work.text, { interpreters });
   for (const block of blocks) {
     if (block.kind !== "shell") commands.push({ kind: block.kind, text: block.text, trust: "foreign" });
     else {

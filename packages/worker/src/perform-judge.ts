@@ -5,9 +5,10 @@
  */
 import type { Work } from "@markmill/engine";
 import { MOST_RESULT_BYTES } from "@markmill/grading";
-import { exitCodeOf, type JudgeSession, renderTranscript, type SandboxError } from "@markmill/sandbox";
+import { type Decision, exitCodeOf, type JudgeSession, renderTranscript, type SandboxError } from "@markmill/sandbox";
 import type { Watched } from "@markmill/telemetry";
-import { type ResultsBy, readDecision } from "./judge-results.ts";
+import { readForeign } from "./foreign-text.ts";
+import type { ResultsBy } from "./judge-results.ts";
 import { nextStep, sandboxFailed } from "./perform-execute.ts";
 import { done, type Performed } from "./performed.ts";
 import { watchedCommand } from "./watch-activity.ts";
@@ -36,8 +37,12 @@ export async function performJudge(
     text: note + renderTranscript(entries),
     exitCode: exitCodeOf(entries),
     commands: 1,
-    ...readDecision(decision, by),
+    ...(await readForeign(lengthOf(decision), "readDecision", decision, by)),
   });
+}
+
+function lengthOf({ results }: Decision): number {
+  return results?.kind === "read" ? results.bytes.length : 0;
 }
 
 export function judgeFailed(error: SandboxError): Performed {

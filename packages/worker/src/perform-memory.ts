@@ -6,7 +6,7 @@
  * (packages/store/src/passages.ts).
  */
 import type { Embedder, Program, Usage, Work } from "@markmill/engine";
-import { callModel, hashEmbedding, type ModelMessage, readVectors, together, unitBytes } from "@markmill/llm";
+import { callModel, type ModelMessage, readVectors, together } from "@markmill/llm";
 import type { FoundPassage, PassageScope } from "@markmill/store/machine";
 import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
 import { readForeign } from "./foreign-text.ts";
@@ -86,7 +86,8 @@ async function embed(
 ): Promise<Embedded | Performed> {
   if (embedder.kind === "hash") {
     const dimensions = Math.max(1, Math.min(embedder.dimensions ?? usualDimensions, mostDimensions));
-    const vectors = texts.map((text) => unitBytes(hashEmbedding(text, dimensions)));
+    const length = texts.reduce((sum, text) => sum + text.length, 0);
+    const vectors = await readForeign(length, "hashVectors", texts, dimensions);
     return { vectors, key: `hash/${dimensions}`, usage: null };
   }
   const chosen = chooseModel(ports, embedder.model);

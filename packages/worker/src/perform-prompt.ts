@@ -18,6 +18,7 @@ import {
   ModelFailure,
   type ModelMessage,
   type ModelReply,
+  parseJson,
   type ToolCall,
   type ToolOffer,
   together,
@@ -262,11 +263,8 @@ function tooMany(count: number): Extract<Performed, { did: "fail" }> {
 }
 
 function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text === "" ? "{}" : text);
-  } catch {
-    return text;
-  }
+  const read = parseJson(text === "" ? "{}" : text);
+  return "value" in read ? read.value : text;
 }
 
 /** What a person must know to trust the reply. */

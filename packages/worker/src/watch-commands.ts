@@ -27,8 +27,9 @@ interface Watched {
   readonly everyMs?: number;
 }
 
-const askEveryMs = 3_000;
-const answerMs = 5_000;
+/** Together 5 s: what health says of the sandbox is no older. */
+const askEveryMs = 1_500;
+const answerMs = 3_500;
 const firstPauseMs = 1_000;
 const longestPauseMs = 15_000;
 

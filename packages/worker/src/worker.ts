@@ -39,8 +39,9 @@ import {
 import { afterRefusedCommit } from "./decide/after-refused-commit.ts";
 import { eventOf } from "./decide/event-of.ts";
 import { giveBack as decideGivingBack } from "./decide/give-back.ts";
-import { afterListening, deafMs, type Health, type Hearing, healthOf, isSilent } from "./decide/hearing.ts";
+import { afterListening, afterProbe, deafMs, type Health, type Hearing, healthOf, isSilent } from "./decide/hearing.ts";
 import { isOvertaken } from "./decide/is-overtaken.ts";
+import { finishAndLeave } from "./finish-and-leave.ts";
 import { LeaseLost } from "./finish-requests.ts";
 import type { Performer } from "./perform.ts";
 import type { Performed } from "./performed.ts";
@@ -63,7 +64,7 @@ export interface WorkerParts {
   readonly telemetry?: Telemetry | null;
   /** A root run has ended: what was kept for it may go. */
   readonly onRootEnded: (rootId: string) => Promise<void>;
-  /** Called when the worker stays deaf although it has reconnected. */
+  /** Called when the worker stays deaf although it has reconnected, and has finished what it held. */
   readonly onDeaf: () => void;
   /** Named points where a test kills the process. */
   readonly failPoint?: (point: FailPoint, kind: WorkKind | null) => void | Promise<void>;
@@ -291,21 +292,26 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       }
       said.delete(queue);
       if (isSilent(hearingOf(queue, serving))) {
-        const state = await serving.isPaused().then(
-          (paused) => (paused ? "paused" : "open"),
-          () => "away" as const,
-        );
-        said.set(queue, state);
+        said.set(queue, await whatSays(serving));
       }
       const at = reconnected.get(queue);
       const decided = afterListening(hearingOf(queue, serving), at === undefined ? null : performance.now() - at);
-      if (decided === "give up") return parts.onDeaf();
+      if (decided === "give up") {
+        clearInterval(listening);
+        draining = true;
+        return await finishAndLeave([...servings.values()], parts.onDeaf);
+      }
       if (decided === "hears") reconnected.delete(queue);
       if (decided !== "reconnect") continue;
       reconnected.set(queue, performance.now());
       log.warn({ queue, dueMs: due.get(queue) }, "work is due and nothing is heard: reconnecting");
       serving.reconnect();
     }
+  }
+  async function whatSays(serving: Serving): Promise<Hearing["queue"]> {
+    const paused = await serving.isPaused().catch(() => null);
+    if (paused !== false) return paused === null ? "away" : "paused";
+    return await queues.probe().then(() => "open" as const, afterProbe);
   }
   const listening = setInterval(() => void listen(), deafMs / 2);
 

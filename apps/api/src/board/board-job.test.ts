@@ -36,5 +36,8 @@ it("keeps the reasons that say nothing of anybody", () => {
   );
   expect(reason("StoreError: STORE_BUG hunter2")).toMatch(/^STORE_BUG: [^:]+ Fix: [^:]+/);
   expect(reason("job stalled more than allowable limit")).toMatch(/^QUEUE_LOCK_LOST: .* Fix: /);
+  // Of the worker, of the sandbox, of tools.
+  for (const code of ["WORKER_CRASHED", "SANDBOX_NOT_CONFIGURED", "SANDBOX_KILL_FAILED", "TOOL_TIMEOUT"])
+    expect(reason(`${code}: hunter2`)).toMatch(new RegExp(`^${code}: .+ Fix: .+`));
   expect(reason("Missing lock for job hunter2. moveToFinished")).toMatch(/^QUEUE_LOCK_LOST: .* Fix: /);
 });

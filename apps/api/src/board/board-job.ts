@@ -6,6 +6,7 @@ import type { JobState, QueueJob, QueueJobJson } from "@bull-board/api/typings/a
 import { failureCodes } from "@markmill/engine";
 import { modelFailureCodes } from "@markmill/llm";
 import { type BellData, queueErrorCodeOf, queueErrorCodes, type WatchedQueue } from "@markmill/queue";
+import { workFailureCodes } from "@markmill/stack";
 import { type BoardActivity, type BoardRun, storeErrorCodes } from "@markmill/store";
 import { notFound } from "../refusal.ts";
 
@@ -203,10 +204,11 @@ function fileOf(program: string): string {
   return program.split("/").at(-1) ?? program;
 }
 
-/** By their codes: what happened, and what to do. Codes of other parts are explained by the command line. */
+/** By their codes: what happened, and what to do. A code of another version is explained by its command line. */
 const words: Readonly<Record<string, { readonly means: string; readonly fix: string }>> = {
   ...queueErrorCodes,
   ...storeErrorCodes,
+  ...workFailureCodes,
   ...Object.fromEntries(
     Object.entries(modelFailureCodes).map(([code, { sentence, fix }]) => [code, { means: sentence, fix }]),
   ),

@@ -106,15 +106,15 @@ export function operationHandlers(
           ...(labels === undefined ? {} : { labels }),
           ...(run === undefined ? {} : { rootId: run }),
         },
-        begin + limit + 1,
+        { limit: limit + 1, skip: begin },
       );
       const items = lines
-        .slice(begin, begin + limit)
+        .slice(0, limit)
         .map(({ key: of, runs, calls, promptTokens, completionTokens, nanodollars, unsure }) => ({
           ...{ key: of, runs, calls, promptTokens, completionTokens, nanodollars },
           ...(unsure === undefined ? {} : { unsure: { ...unsure } }),
         }));
-      return { body: { by, items, next: lines.length > begin + limit ? String(begin + limit) : null } };
+      return { body: { by, items, next: lines.length > limit ? String(begin + limit) : null } };
     },
 
     async listWorkers({ query }) {

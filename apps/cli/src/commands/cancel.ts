@@ -9,8 +9,9 @@ export const cancel: Command = {
   help: `Usage: markmill cancel RUN|BATCH [--reason TEXT]
 
 Ends a run and the runs it called, at once: what is under way is given up, and
-no handler runs. A cancelled run does not continue. Of a class, all its runs;
-grades that stand are kept.
+no handler runs. A cancelled run does not continue. A run whose ON_SUCCESS or
+ON_FAILED runs has reached its end and keeps it: only the handler ends. Of a
+class, all its runs; grades that stand are kept.
 
 Example:
   markmill cancel last --reason 'wrong submission'`,
@@ -28,7 +29,9 @@ Example:
       }
       const { rings } = await stack.tenant.runs.cancel(run.rootId, reason);
       await stack.queues.ring(rings);
-      terminal.err(`cancelled: ${run.rootId}`);
+      const after = await stack.tenant.runs.get(run.rootId);
+      if (after === null || after.status === "cancelled") terminal.err(`cancelled: ${run.rootId}`);
+      else terminal.err(`${run.rootId} had reached its end and keeps it: ${after.status}`);
       return exitCodes.success;
     });
   },

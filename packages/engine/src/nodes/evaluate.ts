@@ -1,4 +1,5 @@
 import { failure } from "../failure.ts";
+import { parseShallow } from "../parse-shallow.ts";
 import type { EvaluateNode } from "../program.ts";
 import type { NodeRule, Write } from "../turn.ts";
 import { unfit } from "./passed.ts";
@@ -51,7 +52,7 @@ function outermostObject(text: string): Record<string, unknown> | null {
   const to = text.lastIndexOf("}");
   if (from === -1 || to < from) return null;
   try {
-    const value: unknown = JSON.parse(text.slice(from, to + 1));
+    const value: unknown = parseShallow(text.slice(from, to + 1));
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
   } catch {
     return null;

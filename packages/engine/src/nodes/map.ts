@@ -2,6 +2,7 @@
 import type { Work } from "../activity.ts";
 import { allow, type Bounds, jsonLength } from "../bounds.ts";
 import { failure } from "../failure.ts";
+import { parseShallow } from "../parse-shallow.ts";
 import type { MapNode } from "../program.ts";
 import { resolve } from "../resolve.ts";
 import type { MapProgress } from "../state.ts";
@@ -22,7 +23,7 @@ export const map: NodeRule<MapNode> = {
 /** A JSON list (texts as they are, the rest as JSON), else one item per line that says something. */
 function itemsOf(text: string): readonly string[] {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseShallow(text);
     if (Array.isArray(value)) return value.map((item) => (typeof item === "string" ? item : JSON.stringify(item)));
   } catch {
     // Not JSON: lines.

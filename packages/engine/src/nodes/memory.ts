@@ -1,5 +1,6 @@
 import type { Work } from "../activity.ts";
 import { own } from "../own-value.ts";
+import { parseShallow } from "../parse-shallow.ts";
 import type { Json, MemoryNode } from "../program.ts";
 import { resolve } from "../resolve.ts";
 import { type NodeRule, scopeOf, type Turn } from "../turn.ts";
@@ -49,7 +50,7 @@ function knows(turn: Turn, tool: string, name: string): boolean {
 
 function queryIn(text: string): { readonly [key: string]: Json } | null {
   try {
-    const value = JSON.parse(text) as Json;
+    const value = parseShallow(text) as Json;
     return isRecord(value) && typeof value.query === "string" ? value : null;
   } catch {
     return null;

@@ -170,7 +170,7 @@ export async function listKeys(database: Database, tenant: string): Promise<read
   return queryDatabase<Key>(
     database,
     "Listing keys",
-    `select ${columns} from api_keys where tenant = $1 order by created_at desc, id limit 1000`,
+    `select ${columns} from api_keys where tenant = $1 order by created_at desc, id`,
     [tenant],
   );
 }

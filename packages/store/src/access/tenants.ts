@@ -14,7 +14,7 @@ export interface Tenant {
 const columns = `id, name, created_at as "createdAt"`;
 
 export async function listTenants(database: Database): Promise<readonly Tenant[]> {
-  return queryDatabase<Tenant>(database, "Listing tenants", `select ${columns} from tenants order by id limit 1000`);
+  return queryDatabase<Tenant>(database, "Listing tenants", `select ${columns} from tenants order by id`);
 }
 
 /** null: the id is taken. */

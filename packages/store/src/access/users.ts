@@ -45,7 +45,7 @@ export async function listUsers(database: Database, tenant: string): Promise<rea
   return queryDatabase<User>(
     database,
     "Listing users",
-    `select ${columns} from users where tenant = $1 order by name, id limit 1000`,
+    `select ${columns} from users where tenant = $1 order by name, id`,
     [tenant],
   );
 }

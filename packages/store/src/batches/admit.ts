@@ -22,6 +22,7 @@ import { resumeTree } from "../resume-run.ts";
 import { StoreError, translate } from "../store-error.ts";
 import type { OnSkipped } from "../supervise.ts";
 import { inTransaction } from "../transaction.ts";
+import { isTroubleOfServer } from "../trouble-of-server.ts";
 import type { BatchSettings, WorkCommit, WorkStart } from "./batch.ts";
 import { eachOf } from "./change-batch.ts";
 import { fairShare, type Sharer } from "./fair-share.ts";
@@ -272,8 +273,16 @@ function commitNotes(commit: WorkCommit | null): NonNullable<NewRun["notes"]> {
 /** What may pass is tried again by the next look; what will not is told of the try, and holds no place. */
 async function refuse(store: Births, one: Unmade, error: StoreError, options: AdmissionOptions): Promise<void> {
   skip(error, options, { run: one.run_id });
-  if (error.transient) return;
-  // The try holds its place until this is committed: killed before, the next look refuses it again.
+  if (isTroubleOfServer(error)) return;
+  try {
+    await writeRefusal(store, one, error);
+  } catch (caught) {
+    skip(translate(caught, "Refusing a submission of a batch"), options, { run: one.run_id });
+  }
+}
+
+/** The try holds its place until this is committed: killed before, the next look refuses it again. */
+async function writeRefusal(store: Births, one: Unmade, error: StoreError): Promise<void> {
   await inTransaction(store.database.calm, async (client) => {
     await client.query("select 1 from batches where id = $1 for update", [one.batch_id]);
     await client.query(

@@ -21,6 +21,7 @@ import { deleteRuns } from "../delete-runs.ts";
 import { queryDatabase } from "../query-database.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
+import { noteHappenings } from "../webhooks/note-happenings.ts";
 import { tryKey } from "./try-key.ts";
 
 const runsTogether = 50;
@@ -58,6 +59,8 @@ export async function deleteBatch(database: Database, tenant: string, id: string
   if (open[0].open > 0) {
     throw new StoreError("STORE_RUN_OPEN", `${open[0].open} runs of batch ${id} have not ended.`);
   }
+  // Webhooks are told of ends that may be younger than the supervisor's last look.
+  await noteHappenings(database);
   // D1.
   await queryDatabase(
     database,

@@ -68,7 +68,10 @@ export async function recordGrade(
 
 /** For whom a release is: by default everybody for whom the work counts now. Who joins it later is not among them. */
 function studentsOf({ by, countsFor }: BatchWork, { kind, students }: NewGradeEvent): readonly string[] | null {
-  if (kind !== "released") return null;
+  if (kind !== "released") {
+    if (students === undefined) return null;
+    throw new StoreError("STORE_GRADE_INVALID", "Only a release is for some students of a work.");
+  }
   const stranger = students?.find((key) => !by.includes(key));
   if (stranger !== undefined) throw refused(`${JSON.stringify(stranger)} did not hand in this work.`);
   return students ?? countsFor ?? by;

@@ -27,7 +27,7 @@ const inTrouble = `select 1 from activities a
 
 /**
  * One row: `counts`, and `ended_at` as text, which is null while a work waits or runs. The works of a cancelled batch wait for nothing: it ends
- * with its last run. `settled_at`: it ended without the end of a run (settle-batch.ts). An older batch whose works never ran ended when it was made.
+ * with its last run. A deleted run ended when it did (delete-runs.ts). `settled_at`: it ended without the end of a run (settle-batch.ts). An older batch whose works never ran ended when it was made.
  */
 const standOf = `(
   select case when (count(*) > 0 or b.settled_at is not null) and count(*) filter (where s = 'running' or (s = 'waiting' and b.state <> 'cancelled')) = 0
@@ -43,7 +43,7 @@ const standOf = `(
     'notCounted', count(*) filter (where s = 'not counted'),
     'deleted', count(*) filter (where s = 'deleted')) as counts
   from (
-    select ${standing} as s, r.ended_at as ended, case when r.id is not null and r.ended_at is null then exists (${inTrouble}) else false end as parked
+    select ${standing} as s, coalesce(r.ended_at, case when l.deleted_at is not null then l.end_seen_at end) as ended, case when r.id is not null and r.ended_at is null then exists (${inTrouble}) else false end as parked
     from ${worksWithRuns} where w.batch_id = b.id
   ) works)`;
 

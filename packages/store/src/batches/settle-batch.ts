@@ -19,10 +19,17 @@ export async function isOver(client: Client, id: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** After a change to a batch that was not over. `empty`: without works it is over, too. */
+/**
+ * After a change to a batch that was not over. `empty`: without works it is over, too. If a run ended since the transaction began, somebody may
+ * have told of its end as the batch's end: then that moment stays, and nobody is told twice.
+ */
 export async function noteEnd(client: Client, id: string, { empty }: { readonly empty: boolean }): Promise<void> {
   await client.query(
-    `update batches set settled_at = clock_timestamp() where id = $1 and exists (
+    `update batches set settled_at = coalesce(
+         (select max(r.ended_at) from batch_runs t join runs r on r.id = t.run_id
+          where t.batch_id = $1 and r.ended_at >= transaction_timestamp()),
+         clock_timestamp())
+     where id = $1 and exists (
        select 1 from ${batchesThatStand} where b.id = $1
          and (stand.ended_at is not null or ($2 and (stand.counts ->> 'works')::integer = 0)))`,
     [id, empty],

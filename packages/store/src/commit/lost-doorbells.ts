@@ -17,7 +17,7 @@ export const rowColumns = ringColumns.replaceAll("a.parent_", "r.parent_");
 /** Of light activities `l` and their runs `r`. */
 export const lightColumns = `'control' as queue, r.id as run_id, l.id, r.epoch, l.attempt, r.rings, r.parent_job, r.parent_activity_id,
   0::float8 as delay_ms`;
-const light = "json_to_recordset(r.light) as l(id bigint, attempt integer)";
+export const lightOfRun = "json_to_recordset(r.light) as l(id bigint, attempt integer)";
 /** The open run `r` of an activity `a`. Lateral and `offset 0`: the runs of what is quiet are looked up, and not what is quiet in each open run. */
 export const ofOpenRun = `cross join lateral (
   select r.* from runs r where r.id = a.run_id and r.status || '' = 'doing' and r.epoch = a.epoch offset 0) r`;
@@ -54,7 +54,7 @@ export async function quietActivities(
         where r.status = 'doing' and r.light is not null
           and greatest(r.rung_at, to_timestamp((r.light -> 0 ->> 'at')::float8 / 1000)) < ${rungBefore}
         order by r.rung_at limit $2
-      ) r cross join lateral ${light}`),
+      ) r cross join lateral ${lightOfRun}`),
   ]);
   return [...rows, ...standing].map((row) => ({ ...toRing(row), leaseOverMs: row.lease_over_ms }));
 }
@@ -120,7 +120,7 @@ export async function ringAgain(database: Database, lost: readonly Rung[]): Prom
      )
      select * from rung_rows
      union all
-     select ${lightColumns} from rung_runs r cross join lateral ${light} where l.id in (select id from listed)`,
+     select ${lightColumns} from rung_runs r cross join lateral ${lightOfRun} where l.id in (select id from listed)`,
     [toList(lost)],
   );
   return rows.map(toRing);

@@ -64,7 +64,7 @@ export async function versionsOf(
   return queryDatabase<DefinitionSummary>(
     database,
     "Listing versions",
-    `select ${columns} from definitions d where d.tenant = $2 and d.name = $1 order by d.created_at desc, d.hash limit 1000`,
+    `select ${columns} from definitions d where d.tenant = $2 and d.name = $1 order by d.created_at desc, d.hash`,
     [name, tenant],
   );
 }

@@ -33,6 +33,12 @@ export interface UsageLine extends Spent {
   readonly runs: number;
 }
 
+/** How many lines, and how many before them are left out. */
+export interface UsagePage {
+  readonly limit?: number;
+  readonly skip?: number;
+}
+
 const keys: Readonly<Record<UsageBy["kind"], string>> = {
   run: "coalesce(root_id, '')",
   definition: "definition_hash",
@@ -75,7 +81,7 @@ export async function usageBy(
   tenant: string,
   by: UsageBy,
   filter: UsageFilter = {},
-  limit = 1_000,
+  { limit = 1_000, skip = 0 }: UsagePage = {},
 ): Promise<readonly UsageLine[]> {
   const { from, before, definitionHash, model, labels, rootId } = filter;
   const rows = await queryDatabase<{ key: string; runs: number; spent: Spent }>(
@@ -84,13 +90,13 @@ export async function usageBy(
     `select key, runs, spent from (
        select ${keys[by.kind]} as key, count(distinct root_id)::integer as runs, ${sums} as spent, sum(nanodollars) as cost
        from (${spendingText}) spending where $7::text is null or true group by 1
-     ) lines order by ${by.kind === "day" ? "key" : "cost desc, key"} limit $8`,
+     ) lines order by ${by.kind === "day" ? "key" : "cost desc, key"} limit $8 offset $10`,
     [
       ...[from ?? null, before ?? null, definitionHash ?? null, model ?? null],
       ...[labels === undefined ? null : JSON.stringify(labels), rootId ?? null],
       by.kind === "label" ? by.name : null,
       Math.max(1, Math.min(limit, 10_000)),
-      tenant,
+      ...[tenant, skip],
     ],
   );
   return rows.map(({ key, runs, spent }) => ({ key, runs, ...spent }));

@@ -15,7 +15,7 @@
  */
 import type { Doorbell } from "@markmill/engine";
 import { beginQueuedRun, type Outside } from "../apply-event.ts";
-import { lightColumns, rowColumns } from "../commit/lost-doorbells.ts";
+import { lightColumns, lightOfRun, rowColumns } from "../commit/lost-doorbells.ts";
 import { queryHot } from "../query-database.ts";
 import { type RingRow, toRing } from "../ready-rings.ts";
 import { translate } from "../store-error.ts";
@@ -70,7 +70,7 @@ const admitText = `with picked as materialized (
   )
   select * from due
   union all
-  select ${lightColumns} from begun r cross join lateral json_to_recordset(r.light) as l(id bigint, attempt integer)`;
+  select ${lightColumns} from begun r cross join lateral ${lightOfRun}`;
 
 /** More would be one long statement, and the next look is soon. */
 const mostTogether = 500;

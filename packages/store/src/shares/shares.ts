@@ -22,11 +22,11 @@ const restMs = 50;
 /** Tenants that started runs last are remembered. */
 const mostRemembered = 1_000;
 
-/** The newest open runs are counted, and no more of them than there are places. */
+/** Of the open runs, which have places of their own only outside a batch, no more are counted than there are places. */
 const text = `
   select p.places, (select true from runs r where r.tenant = $2 and ${queuedSql("r")} limit 1) is not null as queued,
     (select count(*)::integer from (
-      select 1 from runs r where r.status = 'doing' and r.tenant = $2 limit p.places) open) as open
+      select 1 from runs r where r.status = 'doing' and r.tenant = $2 and r.root_id = r.id and r.budgets <@ array[r.id] limit p.places) open) as open
   from (${placesSql}) p`;
 
 interface Standing {

@@ -1,5 +1,6 @@
 import { defaultBounds } from "@markmill/engine";
 import { StoreError } from "@markmill/store";
+import { ThreadCallFailed } from "@markmill/thread";
 import { describe, expect, it } from "vitest";
 import { done, failed } from "../performed.ts";
 import { afterFailedPerformance, afterPerforming, mayAct, refuseToPerform } from "./after-performing.ts";
@@ -72,7 +73,13 @@ describe("after a performance that threw", () => {
     });
   });
 
-  it.each([new TypeError("t"), new RangeError("r"), new ReferenceError("f"), new SyntaxError("s")])(
+  it("a fault of the database server is given back, whatever was asked", () => {
+    for (const code of ["STORE_SERVER_FAULT", "STORE_REFUSED", "STORE_SCHEMA_MISSING"] as const)
+      expect(afterFailedPerformance(new StoreError(code, "odd"), calm)).toBeNull();
+  });
+
+  const limit = new ThreadCallFailed("the text takes longer than 60 s to read");
+  it.each([new TypeError("t"), new RangeError("r"), new ReferenceError("f"), new SyntaxError("s"), limit])(
     "a defect (%s) is tried again; once commands may have run, what they did is unknown",
     (error) => {
       const bug = (next: string) => ({ defect: true, performed: { failure: { code: "WORKER_BUG" }, next } });

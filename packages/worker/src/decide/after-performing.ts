@@ -1,10 +1,10 @@
 /** What becomes of a claimed activity before, and after, it was performed. */
 import { type Bounds, outcomeExcess, type WorkKind, workKinds } from "@markmill/engine";
 import type { Answer } from "@markmill/queue";
-import { StoreError } from "@markmill/store";
+import { isTroubleOfServer, StoreError } from "@markmill/store";
 import type { Claimed } from "@markmill/store/machine";
+import { ThreadCallFailed } from "@markmill/thread";
 import { failed, type Performed } from "../performed.ts";
-import { isTroubleOfServer } from "./trouble-of-server.ts";
 
 /** What can be committed. */
 export type Done = Extract<Performed, { did: "succeed" | "fail" }>;
@@ -59,7 +59,8 @@ function withinBounds(done: Done, bounds: Bounds): Done {
 
 /**
  * A performance threw. null: it is thrown on, and the activity is given back: it was aborted, the store is away, or the trouble is not
- * known to be ours. A defect of ours fails the activity, tried again some times: it does not come back for ever.
+ * known to be ours. A defect of ours fails the activity, tried again some times: it does not come back for ever. A text that a thread cannot
+ * read within its limits is one.
  */
 export function afterFailedPerformance(
   error: unknown,
@@ -69,7 +70,9 @@ export function afterFailedPerformance(
   if (error instanceof StoreError) {
     return isTroubleOfServer(error) ? null : { defect: false, performed: failed(error.code, error.message, "fail") };
   }
-  const defect = [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error instanceof kind);
+  const defect = [TypeError, RangeError, ReferenceError, SyntaxError, ThreadCallFailed].some(
+    (kind) => error instanceof kind,
+  );
   if (!defect) return null;
   return { defect, performed: failed("WORKER_BUG", String(error), acted ? "unknown" : "retry") };
 }

@@ -13,6 +13,7 @@ describe("after a commit that the store refused", () => {
       new StoreError("STORE_UNREACHABLE", "away"),
       new StoreError("STORE_STATE_NEWER", "form 9"),
       new StoreError("STORE_REFUSED", "the password was changed"),
+      new StoreError("STORE_SERVER_FAULT", "could not open file"),
       new StoreError("STORE_READ_ONLY_SETTING", "default_transaction_read_only is on"),
       new Error("odd"),
     ]) {

@@ -1,8 +1,7 @@
 /** A commit that the store refuses for ever would come back for ever: it becomes a failure, and a failure that is refused ends the run. */
-import { StoreError } from "@markmill/store";
+import { isTroubleOfServer, StoreError } from "@markmill/store";
 import { failed } from "../performed.ts";
 import type { Done } from "./after-performing.ts";
-import { isTroubleOfServer } from "./trouble-of-server.ts";
 
 export type AfterRefusedCommit =
   /** It may pass, or it is for others to do: the activity is given back. */

@@ -1,5 +1,6 @@
+import { QueueError } from "@markmill/queue";
 import { describe, expect, it } from "vitest";
-import { afterListening, type Hearing, healthOf, isDeaf } from "./hearing.ts";
+import { afterListening, afterProbe, type Hearing, healthOf, isDeaf } from "./hearing.ts";
 
 const deaf = { dueMs: 10_001, heardMsAgo: 10_001, active: 0, queue: "open" } as const;
 const fine = { dueMs: 0, heardMsAgo: 5, active: 1, queue: "open" } as const;
@@ -25,6 +26,17 @@ describe("whether a worker hears", () => {
     expect(isDeaf(paused)).toBe(false);
     expect(afterListening(paused, null)).toBe("hears");
     expect(healthOf(new Map([["prompt", paused]]), 0)).toMatchObject({ ok: true, deaf: [] });
+  });
+
+  it("a queue that answers and refuses jobs is trouble of the queue: no worker leaves because of it", () => {
+    for (const code of ["QUEUE_FULL", "QUEUE_READ_ONLY", "QUEUE_REFUSED"] as const) {
+      const refusing = { ...deaf, queue: afterProbe(new QueueError(code, "no")) };
+      expect(afterListening(refusing, null)).toBe("hears");
+      expect(afterListening(refusing, 3_600_000)).toBe("hears");
+      expect(healthOf(new Map([["prompt", refusing]]), 0)).toMatchObject({ ok: true, deaf: [] });
+    }
+    expect(afterProbe(new QueueError("QUEUE_UNREACHABLE", "no"))).toBe("away");
+    expect(afterProbe(new Error("odd"))).toBe("away");
   });
 
   it("a queue that does not answer has longer to come back before the worker gives up", () => {

@@ -1,4 +1,5 @@
 /** Whether a worker still hears its queues: answered by progress, not by being alive. */
+import { QueueError, type QueueErrorCode } from "@markmill/queue";
 
 /** Work due for so long while nothing is heard means that the worker is deaf. */
 export const deafMs = 10_000;
@@ -13,12 +14,24 @@ export interface Hearing {
   readonly heardMsAgo: number;
   /** Deliveries being handled: who is at work is not deaf. */
   readonly active: number;
-  /** What the queue says of itself. Nobody hears anything from one that is paused. */
-  readonly queue: "open" | "paused" | "away";
+  /** What the queue says of itself. Nobody hears anything from one that is paused, or that answers and refuses what is written. */
+  readonly queue: "open" | "paused" | "refusing" | "away";
 }
 
+/** A queue that refuses (its memory is full, it is a replica) is told as trouble of the queue, and no new process changes it. */
 export function isDeaf({ queue, ...hearing }: Hearing): boolean {
-  return queue !== "paused" && isSilent(hearing);
+  return queue !== "paused" && queue !== "refusing" && isSilent(hearing);
+}
+
+const refusals: ReadonlySet<string> = new Set([
+  "QUEUE_FULL",
+  "QUEUE_READ_ONLY",
+  "QUEUE_REFUSED",
+] satisfies QueueErrorCode[]);
+
+/** `error`: of a queue that takes no jobs at this moment. */
+export function afterProbe(error: unknown): "refusing" | "away" {
+  return error instanceof QueueError && refusals.has(error.code) ? "refusing" : "away";
 }
 
 /** Work is due and nothing is heard, whatever the reason. */

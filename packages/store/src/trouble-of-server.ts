@@ -1,5 +1,5 @@
-/** Trouble of the database server, whatever was asked of it: somebody mends it, and no run ends for it. */
-import type { StoreError, StoreErrorCode } from "@markmill/store";
+/** Trouble of the database server, whatever was asked of it: somebody mends it, and no run or submission ends for it. */
+import type { StoreError, StoreErrorCode } from "./store-error.ts";
 
 const ofTheServer: ReadonlySet<StoreErrorCode> = new Set([
   "STORE_REFUSED",
@@ -7,6 +7,7 @@ const ofTheServer: ReadonlySet<StoreErrorCode> = new Set([
   "STORE_READ_ONLY_SETTING",
   "STORE_POOLER",
   "STORE_VERSION",
+  "STORE_SERVER_FAULT",
   "STORE_SCHEMA_MISSING",
   "STORE_SCHEMA_NEWER",
 ]);

@@ -1,0 +1,37 @@
+/**
+ * Looks at the bytes that a server sends before the library of the protocol parses them. Two million brackets would hold the process for a
+ * second, and a message of a million parts for minutes. One pass; nothing is kept.
+ *
+ * A string of JSON has no raw line break: each line begins outside of strings, whatever stands in the line before.
+ */
+const mostDepth = 500;
+/** Each becomes an object that is checked against the schemas of the protocol. */
+const mostObjects = 20_000;
+
+export class JsonWeight {
+  #depth = 0;
+  #objects = 0;
+  #quoted = false;
+  #escaped = false;
+
+  /** Why what has come must not be parsed; null: it may be. */
+  add(chunk: Uint8Array): string | null {
+    for (const byte of chunk) {
+      if (byte === 0x0a || byte === 0x0d) {
+        this.#quoted = false;
+        this.#escaped = false;
+      } else if (this.#escaped) this.#escaped = false;
+      else if (this.#quoted) {
+        if (byte === 0x5c) this.#escaped = true;
+        else if (byte === 0x22) this.#quoted = false;
+      } else if (byte === 0x22) this.#quoted = true;
+      else if (byte === 0x5b || byte === 0x7b) {
+        this.#depth += 1;
+        if (byte === 0x7b) this.#objects += 1;
+        if (this.#depth > mostDepth) return `is nested more than ${mostDepth} deep`;
+        if (this.#objects > mostObjects) return `has more than ${mostObjects} objects`;
+      } else if ((byte === 0x5d || byte === 0x7d) && this.#depth > 0) this.#depth -= 1;
+    }
+    return null;
+  }
+}
