@@ -7,7 +7,7 @@ import type { BatchDetail, TenantStore } from "@markmill/store";
 import { readClassFacts } from "./class-facts.ts";
 import { CommandError, UsageError } from "./command.ts";
 import { runsWith } from "./find-run.ts";
-import { isIdPart, isWholeId, listCandidates, mostCandidates } from "./id-part.ts";
+import { hasIdPart, isIdPart, isWholeId, listCandidates, mostCandidates } from "./id-part.ts";
 
 export async function findBatch(tenant: TenantStore, wanted: string | undefined, cwd: string): Promise<BatchDetail> {
   const found = await findBatchIfAny(tenant, wanted ?? "last", cwd);
@@ -70,7 +70,8 @@ async function findBatchIfAny({ batches }: TenantStore, wanted: string, cwd: str
     if (of !== undefined) return await batches.get(of.id);
   }
   if (!isIdPart(id)) return null;
-  const [only, ...more] = (await batches.list({ idPart: id }, { limit: mostCandidates + 1 })).batches;
+  const found = await batches.list({ idPart: id }, { limit: mostCandidates + 1 });
+  const [only, ...more] = found.batches.filter((batch) => hasIdPart(batch, id));
   if (only === undefined) return null;
   if (more.length > 0) throw new UsageError(`'${wanted}' fits several classes:\n${listCandidates([only, ...more])}`);
   return await batches.get(only.id);

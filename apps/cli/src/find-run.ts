@@ -1,7 +1,7 @@
-/** Which run is meant: a whole id, its end (which people are shown), its beginning (8 characters or more), or `last`. */
+/** Which run is meant: a whole id, its end (4 characters or more; people are shown 12), its beginning (8 characters or more), or `last`. */
 import type { RunDetail, RunSummary, TenantRuns, TenantStore } from "@markmill/store";
 import { CommandError, UsageError } from "./command.ts";
-import { isIdPart, isWholeId, listCandidates, mostCandidates } from "./id-part.ts";
+import { hasIdPart, isIdPart, isWholeId, listCandidates, mostCandidates } from "./id-part.ts";
 
 export async function findRun({ runs }: TenantStore, wanted: string): Promise<RunDetail> {
   const run = await runs.get(await resolveRunId(runs, wanted));
@@ -27,7 +27,9 @@ async function resolveRunId(runs: TenantRuns, wanted: string): Promise<string> {
 
 /** Runs whose id ends or begins with these characters, not more than are shown and one. */
 export async function runsWith(runs: TenantRuns, wanted: string): Promise<readonly RunSummary[]> {
-  return isIdPart(wanted) ? (await runs.list({ idPart: wanted }, { limit: mostCandidates + 1 })).runs : [];
+  if (!isIdPart(wanted)) return [];
+  const found = await runs.list({ idPart: wanted }, { limit: mostCandidates + 1 });
+  return found.runs.filter((run) => hasIdPart(run, wanted));
 }
 
 function notFound(wanted: string): CommandError {

@@ -13,6 +13,12 @@ export function isIdPart(word: string): boolean {
   return /^[0-9a-f-]{4,36}$/i.test(word);
 }
 
+/** As the store has it. A server of an older version lists others too. */
+export function hasIdPart({ id }: { readonly id: string }, part: string): boolean {
+  const wanted = part.toLowerCase();
+  return id.endsWith(wanted) || (wanted.length >= 8 && id.startsWith(wanted));
+}
+
 /** One line for each that a word may mean. */
 export function listCandidates(
   all: readonly { readonly id: string; readonly name: string; readonly createdAt: Date }[],

@@ -127,8 +127,9 @@ function overview(): string {
     "",
     "Exit codes: 0 success, 1 failed, 2 wrong use, 3 some not graded,",
     "5 limit reached, 6 invalid, 7 no sandbox, 8 to be resumed, 130 interrupted.",
-    "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error",
-    "comes from; --no-env-file takes no setting from .env.",
+    "A RUN is an id, its end (4 characters or more), its beginning (8 or more), or",
+    "'last'. --debug shows where an error comes from; --no-env-file takes no setting",
+    "from .env.",
     "'markmill COMMAND --help' tells more.",
   ].join("\n");
 }

@@ -57,7 +57,7 @@ const runSummary = named(
     status: runStatus,
     queued: z
       .boolean()
-      .describe("true: its tenant has as many runs under way as it may; this one begins when one of them ends"),
+      .describe("true: its tenant has as many runs under way as it may; it begins when a place is free"),
     phase: z.string(),
     word: z.string().nullable().describe("what its end node says"),
     rev: count.describe("grows with every event"),

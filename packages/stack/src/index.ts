@@ -2,6 +2,7 @@
 export type { ToolFunction } from "@markmill/tools";
 export { checkModels } from "./check-models.ts";
 export { type ClassSheet, classSheet, commitOf, reviewerOf } from "./class-sheet.ts";
+export { closeAll } from "./close-all.ts";
 export { countingWork, countingWorkOf, undecidedWorksOf } from "./counting-work.ts";
 export { everyMember, everyWork } from "./every-page.ts";
 export { type BatchLook, followBatch } from "./follow-batch.ts";

@@ -28,7 +28,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
   }
   /** A server of an older version does not say: nothing is known to be wrong. */
   async function commandStandings(): Promise<CommandStanding[]> {
-    const { components } = await client.getReady();
+    const { components = {} } = await client.getReady();
     const told = components.sandbox;
     if (told === undefined || told.ok) return [{ can: "execute" }];
     const { code = "", means = "", fix = "" } = told;
@@ -63,7 +63,7 @@ async function workersOf(client: Client, now: number): Promise<WorkerRow[]> {
     return items.filter(({ alive }) => alive).map(({ id, host }) => ({ ...row, id, host }));
   } catch (error) {
     if (!(error instanceof ApiProblem) || error.code !== "FORBIDDEN") throw error;
-    const { components } = await client.getReady();
+    const { components = {} } = await client.getReady();
     return components.workers?.ok === false ? [] : [{ ...row, id: "some" }];
   }
 }

@@ -12,6 +12,7 @@ import type { WarmPoolWish } from "@markmill/sandbox";
 import type { Store, TenantStore } from "@markmill/store";
 import type { Telemetry } from "@markmill/telemetry";
 import type { ToolFunction } from "@markmill/tools";
+import { closeAll } from "./close-all.ts";
 import type { HealthComponent } from "./health.ts";
 import {
   databaseHealth,
@@ -95,7 +96,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   const close = async () => {
     closed = true;
     troubles.close();
-    for (const end of closing.splice(0).reverse()) await end();
+    await closeAll(closing.splice(0).reverse());
   };
   try {
     const telemetry = await openTelemetryIfAny(config, options.role ?? "command", log);
@@ -180,7 +181,8 @@ export async function openStack(options: StackOptions): Promise<Stack> {
       close,
     };
   } catch (error) {
-    await close();
+    // Why it could not be opened counts, not what came of that.
+    await close().catch(() => undefined);
     throw error;
   }
 }
@@ -239,11 +241,7 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: 
     log.error({}, "work is due and nothing is heard, also after reconnecting: leaving");
     process.exit(1);
   }
-  const close = async () => {
-    await worker.drain();
-    await models.close();
-    await sandbox?.close();
-  };
+  const close = () => closeAll([() => worker.drain(), () => models.close(), () => sandbox?.close()]);
   return { worker, close };
 }
 

@@ -5,6 +5,7 @@
  */
 import { type Config, leaveOutEnvFile } from "@markmill/config";
 import { visibleText } from "@markmill/engine";
+import { closeAll } from "./close-all.ts";
 import { aborted, catchInterrupts } from "./interrupts.ts";
 import { openHealth } from "./open-health.ts";
 import { openStack, type Stack } from "./open-stack.ts";
@@ -62,12 +63,16 @@ export async function serveProcess(role: ProcessRole, place: Place): Promise<num
     await begun.close();
     return 0;
   } finally {
-    if (stack !== null) {
-      await stack.close();
-      log.info("stopped");
-    }
-    await health?.close();
-    interrupts.release();
+    const opened = stack;
+    await closeAll([
+      async () => {
+        if (opened === null) return;
+        await opened.close();
+        log.info("stopped");
+      },
+      () => health?.close(),
+      interrupts.release,
+    ]);
   }
 }
 

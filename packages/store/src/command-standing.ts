@@ -55,10 +55,11 @@ function readCommandStanding(info: Json): CommandStanding {
 }
 
 const means = "No sandbox is configured for the worker, so it runs no commands.";
+/** In the words of the failure code that its commands get (worker/src/worker-failure-codes.ts). */
 export const sandboxNotConfigured: CannotExecute = {
   can: "nothing",
   code: "SANDBOX_NOT_CONFIGURED",
   means,
-  fix: "Set SANDBOX and SANDBOX_HOSTS of the workers, then start them again.",
+  fix: "Install Docker or the tools of the jail, or set SANDBOX and SANDBOX_HOSTS. Start the workers again, then `markmill resume RUN`.",
   message: means,
 };

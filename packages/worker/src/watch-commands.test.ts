@@ -1,6 +1,7 @@
 import { type ProvenSandbox, SandboxError } from "@markmill/sandbox";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type CommandWatch, watchCommands } from "./watch-commands.ts";
+import { workerFailureCodes } from "./worker-failure-codes.ts";
 
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const safe = { safe: true, failures: [], thin: [] };
@@ -23,7 +24,8 @@ function watched(sandbox: Partial<ProvenSandbox> | null, unsafe: "abstain" | "re
 describe("whether a worker can run commands", () => {
   it("without a sandbox it takes them, to refuse them by name", async () => {
     const { watch: none } = watched(null);
-    expect(none.standing()).toMatchObject({ can: "nothing", code: "SANDBOX_NOT_CONFIGURED" });
+    const { means, fix } = workerFailureCodes.SANDBOX_NOT_CONFIGURED;
+    expect(none.standing()).toMatchObject({ can: "nothing", code: "SANDBOX_NOT_CONFIGURED", means, fix });
     expect(await none.takes).toBe(true);
   });
 

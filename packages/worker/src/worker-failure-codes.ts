@@ -21,8 +21,8 @@ export const workerFailureCodes = {
     fix: "Grade it by hand, or use a model that models.yaml calls local where the student agreed to those.",
   },
   SANDBOX_NOT_CONFIGURED: {
-    means: "The workflow runs commands, and no sandbox is configured for this worker.",
-    fix: "Configure one as the message says; then `markmill resume RUN`.",
+    means: "No sandbox is configured for the worker, so it runs no commands.",
+    fix: "Install Docker or the tools of the jail, or set SANDBOX and SANDBOX_HOSTS. Start the workers again, then `markmill resume RUN`.",
   },
   FILE_MISSING: {
     means: "A file came neither with the workflow nor with the submission.",

@@ -225,8 +225,8 @@ async function checkServer({ url, token }: NonNullable<Config["server"]>): Promi
   const { createClient } = await import("@markmill/contract");
   const client = createClient({ url, token: token ?? "" });
   try {
-    const { components, version } = await client.getReady();
-    // The sandbox has a line of its own.
+    // A server of an older version names none. The sandbox has a line of its own.
+    const { components = {}, version } = await client.getReady();
     const away = Object.entries(components).flatMap(([name, { ok }]) => (ok || name === "sandbox" ? [] : name));
     const told = Object.entries(components).map(([name, { ok, code = "" }]) => `${name} ${ok ? "ok" : code}`);
     const { ok = true, code = "", means = "", fix = "" } = components.sandbox ?? {};

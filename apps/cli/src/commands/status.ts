@@ -148,7 +148,7 @@ async function showOne(
   for (const { node, generation, kind, state } of open) {
     terminal.out(`now: ${node} (${kind}${generation > 1 ? `, hit ${generation}` : ""}, ${state})`);
   }
-  if (run.queued) terminal.out("queued: it begins when another run of the same tenant ends");
+  if (run.queued) terminal.out("queued: it begins when a place is free");
   for (const wait of waits) terminal.out(`waits: ${describeWait(wait, stack.store.clock.now())}`);
   for (const pause of pauses) terminal.out(`pause: ${describePause(pause)}`);
   terminal.out(

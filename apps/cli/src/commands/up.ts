@@ -7,6 +7,7 @@ import {
   aborted,
   catchInterrupts,
   claimProjectHome,
+  closeAll,
   openHealth,
   openStack,
   requireConfig,
@@ -111,11 +112,14 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
     await api.close();
     return exitCodes.success;
   } finally {
-    if (tell !== null) rmSync(tell, { force: true });
-    await stack?.close();
-    await health?.close();
-    removeUpFile(home);
-    interrupts.release();
+    const opened = stack;
+    await closeAll([
+      () => tell !== null && rmSync(tell, { force: true }),
+      () => opened?.close(),
+      () => health?.close(),
+      () => removeUpFile(home),
+      interrupts.release,
+    ]);
   }
 }
 
