@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { Doorbell } from "@markmill/engine";
 import { type BackendOptions, type Handler, jobId, openQueues, type QueueError, type Queues } from "@markmill/queue";
 import { Redis } from "ioredis";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GatheringRedis } from "../../packages/queue/src/gathering-redis.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -497,6 +498,38 @@ describe("a queue on Postgres", () => {
     const backend = { kind: "postgres", url: database.url } as const;
     const all = await Promise.all([openQueues({ backend }), openQueues({ backend }), openQueues({ backend })]);
     await Promise.all(all.map((queues) => queues.close()));
+    await database.drop();
+  });
+
+  it("is well while all connections of the queue wait, and not when it takes no writes", async () => {
+    const database = await freshDatabase();
+    const queues = await openQueues({ backend: { kind: "postgres", url: database.url } });
+    const other = new pg.Client(database.url);
+    await other.connect();
+    const health = () =>
+      queues.probe().then(
+        () => "well",
+        (error: QueueError) => error.code,
+      );
+    await other.query("begin; lock table bullmq.job in access exclusive mode");
+    const waiting = Promise.allSettled(Array.from({ length: 10 }, () => queues.counts()));
+    const busy = `select count(*)::int as count from pg_locks
+      where not granted and database = (select oid from pg_database where datname = current_database())`;
+    await expect
+      .poll(async () => (await other.query(busy)).rows[0].count, { timeout: 60_000 })
+      .toBeGreaterThanOrEqual(8);
+    await expect.poll(health, { timeout: 60_000 }).toBe("well");
+    await other.query("commit");
+    await waiting;
+    await other.query(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$;
+      create trigger refuse before insert or update on bullmq.meta for each row execute function refuse()`);
+    await expect.poll(health, { timeout: 60_000 }).toBe("QUEUE_FULL");
+    await other.query("drop trigger refuse on bullmq.meta");
+    await expect.poll(health, { timeout: 60_000 }).toBe("well");
+    await other.end();
+    await queues.close();
     await database.drop();
   });
 

@@ -3,7 +3,8 @@
  *
  * Redis: one connection rings and fails at once when Redis is down (no offline queue), workers have connections that wait for it.
  * Postgres: one small pool for all. Its commits are asynchronous: a job lost in a server crash is rung again by the supervisor, and
- * the disk is then not in the queue's way. A listening worker keeps one connection of the pool for itself.
+ * the disk is then not in the queue's way. A listening worker keeps one connection of the pool for itself. The probe has a connection of its
+ * own: the pool may be busy for a while with work that is well.
  */
 
 import type { QueueName } from "@markmill/engine";
@@ -201,6 +202,11 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
     onConnect: applySettings,
   });
   pool.on("error", (error) => onError(translate(error, "A queue connection to Postgres")));
+  const probing = new Pool({
+    ...{ ...common, application_name: "markmill queue health", onConnect: applySettings },
+    ...{ max: 1, query_timeout: probeMs, connectionTimeoutMillis: probeMs },
+  });
+  probing.on("error", () => undefined);
   const clients = new Set<PoolClient>();
   pool.on("connect", (client) => {
     clients.add(client);
@@ -226,15 +232,22 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
       ),
     async probe() {
       try {
-        await pool.query("select 1");
+        await probing.query(probeText);
       } catch (error) {
-        throw translate(error, "Asking the queue in Postgres");
+        throw translate(error, "Writing to the queue in Postgres");
       }
     },
     handOverAct: (name, lockDuration) => (handsOver(name) ? handOverOnPostgres(pool, name, lockDuration) : null),
-    close: () => endPool(pool, clients),
+    close: async () => {
+      await Promise.all([endPool(pool, clients), endPool(probing, new Set())]);
+    },
   };
 }
+
+const probeMs = 2_000;
+/** One row, of which BullMQ knows nothing. A server that is full, read-only, or lacks the tables refuses this as it refuses a job. */
+const probeText = `insert into meta (queue, field, value) values ('markmill health', 'probe', '')
+  on conflict (queue, field) do update set value = excluded.value`;
 
 /** By a statement: connection poolers refuse or drop settings that come with the start of a connection. */
 async function applySettings(client: ClientBase): Promise<void> {
