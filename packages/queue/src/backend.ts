@@ -241,7 +241,7 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
     },
     handOverAct: (name, lockDuration) => (handsOver(name) ? handOverOnPostgres(pool, name, lockDuration) : null),
     close: async () => {
-      await Promise.all([endPool(pool, clients), probing.end()]);
+      await Promise.all([endPool(pool, clients), endPool(probing, new Set())]);
     },
   };
 }
