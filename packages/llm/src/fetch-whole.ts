@@ -36,7 +36,7 @@ export function createWholeFetch(maxBytes: number): typeof fetch {
   return async (input, init) => {
     const dispatcher = redirects ? undefined : nodesDispatcher();
     const post = dispatcher === undefined ? null : postOf(input, init);
-    if (dispatcher === undefined || post === null) return await ordinary(input, init);
+    if (dispatcher === undefined || post === null) return withCheckedText(await ordinary(input, init));
     post.signal?.throwIfAborted();
     await post.slot?.begin(post.signal ?? undefined);
     post.signal?.throwIfAborted();
@@ -46,7 +46,7 @@ export function createWholeFetch(maxBytes: number): typeof fetch {
     if (reply.redirects) redirects = true;
     // Its slot has begun.
     const { slot: _, until: _until, departure: _departure, ...rest }: InSlot = init ?? {};
-    return await guarded(input, { ...rest, signal: post.signal });
+    return withCheckedText(await guarded(input, { ...rest, signal: post.signal }));
   };
 }
 
@@ -264,13 +264,25 @@ class WholeReply {
   async text(): Promise<string> {
     const contentType = this.headers.get("content-type");
     const text = (decoderFor(contentType) ?? utf8).decode(await this.#whole);
-    const isJson = /[/+]json\b/i.test(contentType ?? "");
-    // Events that are called JSON are told as what they are.
-    if (this.ok && isJson && /^\s{0,20}(?:data|event|id|retry)?:/.test(text)) return readEvents(text);
-    const why = !this.ok || isJson ? parsingRefused(text, this.#mostValues) : null;
-    if (why !== null) throw new SyntaxError(why);
-    return text;
+    return checked(text, this.ok, contentType, this.#mostValues);
   }
+}
+
+/** Throws what must not be parsed. */
+function checked(text: string, ok: boolean, contentType: string | null, mostValues: number): string {
+  const isJson = /[/+]json\b/i.test(contentType ?? "");
+  // Events that are called JSON are told as what they are.
+  if (ok && isJson && /^\s{0,20}(?:data|event|id|retry)?:/.test(text)) return readEvents(text);
+  const why = !ok || isJson ? parsingRefused(text, mostValues) : null;
+  if (why !== null) throw new SyntaxError(why);
+  return text;
+}
+
+/** A reply that fetch itself brought. */
+function withCheckedText(response: Response): Response {
+  const read = response.text.bind(response);
+  const text = async () => checked(await read(), response.ok, response.headers.get("content-type"), mostNumbers);
+  return Object.defineProperty(response, "text", { value: text });
 }
 
 class ReplyHeaders {

@@ -261,6 +261,19 @@ describe("a reply of another API", () => {
     expect(longest).toBeLessThan(10_000);
   });
 
+  it("that is nested deeply is not parsed behind a redirect either", async () => {
+    const goal = await reply(`{"choices":${"[".repeat(1_000_000)}`);
+    const url = await listen((_, response) => void response.writeHead(307, { location: goal }).end());
+    const asking = client(url);
+    for (let times = 0; times < 2; times += 1) {
+      const failure = await asking.complete(request).catch((reason: unknown) => reason);
+      expect(failure).toMatchObject({
+        code: "MODEL_REPLY_MALFORMED",
+        message: expect.stringContaining("nested more than 500 deep"),
+      });
+    }
+  });
+
   it("that nobody knows keeps its first words in the message", async () => {
     const failure = await failureOf(await reply({ answer: "Seven points.", status: "weird" }));
     expect(failure).toMatchObject({ code: "MODEL_REPLY_MALFORMED", billed: "unknown" });
