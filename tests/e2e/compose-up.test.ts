@@ -4,7 +4,7 @@
 // mounted in place of the app's build, a scripted model as one more service, and compose v1 where there is no plugin. The engine's service
 // is privileged in the file; where the machine may not give all capabilities away it gets those that there are.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -13,7 +13,7 @@ import { stringify } from "yaml";
 import { askService, reportSkip } from "../support/ask-services.ts";
 import { buildComposeImages } from "../support/compose-images.ts";
 import { type DockerCompose, findDockerCompose } from "../support/docker-compose.ts";
-import { type OwnEngine, startDockerEngine } from "../support/docker-engine-server.ts";
+import { findPrograms, type OwnEngine, startDockerEngine } from "../support/docker-engine-server.ts";
 import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
 import { until } from "../support/until.ts";
 
@@ -27,7 +27,7 @@ const reason = !inject("thorough")
   ? "in the soak only"
   : process.platform !== "linux" || process.getuid?.() !== 0
     ? "starting a Docker engine of its own needs root on Linux"
-    : notInstalled();
+    : null;
 const compose = reason === null ? await findDockerCompose(cache).catch((error: Error) => error.message) : reason;
 if (typeof compose === "string" && inject("thorough")) await reportSkip({ what: wanted, reason: compose });
 
@@ -39,7 +39,7 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
   beforeAll(async () => {
     own = await startDockerEngine(cache);
     if (!own.engine.networked) throw new Error("no bridge could be made for the engine");
-    await buildComposeImages(own.engine.host, await askService("redis-source"));
+    await buildComposeImages(own.engine.host, await askService("redis-source"), await findPrograms(cache));
     const shipped = readFileSync(join(root, "docker-compose.yml"), "utf8");
     expect(shipped).toContain(`"${published}"`);
     // Any free port: this machine may have something at 8085.
@@ -117,15 +117,6 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
     await until(async () => (await run("logs", "--no-color", "sandbox-image")).includes("is there"));
   }, 1_800_000);
 });
-
-/** Programs unpacked from packages will do for other tests. Here they go into an image, and names in a network need iptables at its own place. */
-function notInstalled(): string | null {
-  const directories = ["/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/bin"];
-  const missing = ["dockerd", "containerd", "docker-init", "iptables"].filter(
-    (name) => !directories.some((directory) => existsSync(join(directory, name))),
-  );
-  return missing.length === 0 ? null : `${missing.join(", ")} must be installed on this machine (Debian: docker.io)`;
-}
 
 type Components = Readonly<Record<string, { readonly ok: boolean }>>;
 

@@ -1,13 +1,14 @@
 // Stand-ins for the images that docker-compose.yml names, from programs of this machine: nothing can be pulled here. Each does what the file
 // counts on: the variables, the command and the health check's program of the real image.
-import { globSync } from "node:fs";
-import { basename } from "node:path";
+import { existsSync, globSync } from "node:fs";
+import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import Docker from "dockerode";
 import { pack } from "tar-stream";
 import { buildImage, buildImageOf } from "../../infra/images/sandbox/build-offline.ts";
 import type { RedisSource } from "./redis-server.ts";
 import { postgresDirectories } from "./services-image.ts";
+import type { UnpackedPackages } from "./unpack-packages.ts";
 
 const postgres = `#!/bin/bash
 # docker-entrypoint.sh of the real image makes the cluster, the user and the database in the same way.
@@ -19,7 +20,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   printf '%s' "$POSTGRES_PASSWORD" >/tmp/password
-  initdb -D "$PGDATA" -U "$POSTGRES_USER" -A scram-sha-256 --pwfile /tmp/password --no-sync >/dev/null
+  initdb -D "$PGDATA" -E UTF8 --locale=C -U "$POSTGRES_USER" -A scram-sha-256 --pwfile /tmp/password --no-sync >/dev/null
   echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
   echo "create database $POSTGRES_DB" | postgres --single -D "$PGDATA" postgres >/dev/null
 fi
@@ -65,15 +66,24 @@ const enginePrograms = [
 ];
 
 /** Makes all of them on the engine, under the names that the compose file has. */
-export async function buildComposeImages(dockerHost: string, redis: RedisSource): Promise<void> {
+export async function buildComposeImages(
+  dockerHost: string,
+  redis: RedisSource,
+  dockers: UnpackedPackages,
+): Promise<void> {
   if (redis.kind !== "program") throw new Error("there is no redis-server program to put into an image");
   const { file, libraryPath } = redis.program;
+  const libraryPaths = [libraryPath ?? "", dockers.libraryPath].filter((path) => path !== "").join(":");
+  const directories = dockers.path.split(":");
+  const engines = enginePrograms.map(
+    (name) => directories.map((directory) => join(directory, name)).find((path) => existsSync(path)) ?? name,
+  );
   await buildImageOf(
     {
-      programs: [file, ...enginePrograms, "setpriv", "python3", "git"],
+      programs: [file, ...engines, "setpriv", "python3", "git"],
       directories: { ...postgresDirectories(), ...pythonDirectories() },
       named: { node: process.execPath },
-      ...(libraryPath === null ? {} : { libraryPath }),
+      ...(libraryPaths === "" ? {} : { libraryPath: libraryPaths }),
     },
     dockerHost,
     base,

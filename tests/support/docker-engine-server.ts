@@ -6,7 +6,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -94,7 +94,7 @@ export async function startDockerEngine(
       env: {
         ...process.env,
         PATH: `${programs.path}:${process.env.PATH ?? ""}`,
-        ...(programs.libraryPath === "" ? {} : { LD_LIBRARY_PATH: programs.libraryPath }),
+        ...(programs.libraryPath === "" ? {} : { LD_LIBRARY_PATH: programs.libraryPath, ...iptablesModules(programs) }),
       },
     });
     started.on("error", () => undefined);
@@ -181,16 +181,34 @@ function foreign(host: string): DockerEngine {
   return { host, networked: true, foreign: true, stop: async () => undefined };
 }
 
-async function findPrograms(cache: string): Promise<UnpackedPackages> {
+/** iptables looks for its modules where its package puts them. */
+function iptablesModules({ libraryPath }: UnpackedPackages): { XTABLES_LIBDIR?: string } {
+  const place = libraryPath.split(":").find((directory) => existsSync(join(directory, "xtables")));
+  return place === undefined ? {} : { XTABLES_LIBDIR: join(place, "xtables") };
+}
+
+/** An installation chooses one of the two iptables. Without it containers in a network find no names. */
+async function nameIptables(programs: UnpackedPackages): Promise<UnpackedPackages> {
+  for (const directory of programs.path.split(":")) {
+    if (!existsSync(join(directory, "xtables-nft-multi"))) continue;
+    await symlink("xtables-nft-multi", join(directory, "iptables")).catch(() => undefined);
+    await symlink("xtables-nft-multi", join(directory, "ip6tables")).catch(() => undefined);
+  }
+  return programs;
+}
+
+/** dockerd and what it needs. */
+export async function findPrograms(cache: string): Promise<UnpackedPackages> {
   const directories = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
   if (directories.some((directory) => existsSync(join(directory, "dockerd")))) {
     return { path: directories.join(":"), libraryPath: "" };
   }
-  return await unpackPackages(cache, "docker", ["docker.io", "iptables"]).catch((error: unknown) => {
+  const unpacked = await unpackPackages(cache, "docker", ["docker.io", "iptables"]).catch((error: unknown) => {
     throw new Error(
       `there is no dockerd, and its packages cannot be had: ${error instanceof Error ? error.message : error}`,
     );
   });
+  return await nameIptables(unpacked);
 }
 
 /** A bridge of a private range for this engine only; false where it cannot be made. */
