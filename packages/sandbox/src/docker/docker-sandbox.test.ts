@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { sessionSpec } from "../../../../tests/support/session-spec.ts";
+import { defaultLimits } from "../limits.ts";
 import { createDockerSandbox } from "./docker-sandbox.ts";
 
 const info = {
@@ -55,8 +55,16 @@ describe("a session on Docker engines", () => {
   it("keeps its lease through a moment in which no engine answers", async () => {
     const sandbox = await createDockerSandbox({ hosts: hosts(), images: ["i"], bounds: { pingMs: 10 } });
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-    const spec = sessionSpec("s-lease");
-    await sandbox.open({ ...spec, image: "i" });
+    const created = new Date().toISOString();
+    const labels = {
+      app: "a",
+      run: "r",
+      worker: "w",
+      created,
+      deadline: new Date(Date.now() + 3_600_000).toISOString(),
+    };
+    const files = { kind: "list", files: [] } as const;
+    await sandbox.open({ id: "s1", files, limits: defaultLimits, environment: {}, labels, network: "none" });
     renewals = 0;
     vi.advanceTimersByTime(10_000);
     await expect.poll(() => renewals).toBe(2);
