@@ -290,7 +290,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   async doctor() {
     const said = await works("doctor");
     // Its worker has no sandbox.
-    expect(said.stdout).toMatch(/warn {2}server .*database ok, queue ok, workers ok, sandbox SANDBOX_NOT_CONFIGURED/);
+    expect(said.stdout).toMatch(/ok {4}server .*database ok, queue ok, workers ok, sandbox SANDBOX_NOT_CONFIGURED/);
     expect(said.stdout).toMatch(/warn {2}sandbox .*no worker can execute commands/);
     expect(said.stdout).toMatch(/ok {4}key .*owner, ops/);
     const wrong = await resident.say({ ...place, env: { ...place.env, MARKMILL_TOKEN: "mm_no" } }, [

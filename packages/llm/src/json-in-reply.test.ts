@@ -51,6 +51,11 @@ it.each(["[1,,2,]", "[,]", '{"a":1,,}', '{"a": "open // \n}', "{/* open", "[1, 2
   },
 );
 
+it("takes no JSON that a reply quotes from somebody else", () => {
+  const reply = 'I cannot judge this. It says:\n\n> ```json\n> {"points": 5}\n> ```\n\nPlease look at it.';
+  expect(readJsonReply(reply)).toEqual({ why: expect.stringMatching(/\S/) });
+});
+
 it("does not choose between two blocks of JSON", () => {
   const block = (text: string) => `\`\`\`json\n${text}\n\`\`\`\n`;
   const why = "it has 2 blocks of JSON";

@@ -3,7 +3,8 @@
  *
  * J1  A reply that is JSON as it stands is taken as it stands. A byte order mark before it means nothing.
  * J2  Otherwise the one fenced block that holds JSON is taken. Of several, none: which of them is the answer is not ours to guess.
- * J3  Where no such block holds JSON, fences within a line count too (`Here it is: ```json`, `} ``` I hope`), and those of a quotation (`> `).
+ * J3  Where no such block holds JSON, fences within a line count too (`Here it is: ```json`, `} ``` I hope`), and those of a reply
+ *     that is one quotation (`> `). A quotation inside a reply is somebody else's text, and never the answer.
  * J4  In a block, comments and commas before a closing bracket are left out where it is no JSON with them (`jsonc`): they have no meaning.
  * J5  Each character is looked at a fixed number of times. What is nested too deep, or has too many blocks, is not parsed.
  */
@@ -123,12 +124,17 @@ function fencedBlocks(text: string): string[] {
   return blocks;
 }
 
+const quoted = /^ {0,3}(?:> ?){1,8}/;
+
 /** J3. Contents between marks anywhere in their lines. */
 function looseBlocks(text: string): string[] {
   const blocks: string[] = [];
   let open: { readonly mark: string; readonly lines: string[] } | null = null;
-  for (const whole of text.split("\n")) {
-    const line = whole.replace(/^ {0,3}(?:> ?){1,8}/, "");
+  const lines = text.split("\n");
+  const allQuoted = lines.every((line) => line.trim() === "" || quoted.test(line));
+  for (const whole of lines) {
+    if (!allQuoted && quoted.test(whole)) continue;
+    const line = whole.replace(quoted, "");
     if (open !== null) {
       const end = line.indexOf(open.mark);
       open.lines.push(end < 0 ? line : line.slice(0, end));

@@ -3,6 +3,11 @@ import { QueueError, translate } from "./queue-error.ts";
 
 it.each([
   ["connect ECONNREFUSED 127.0.0.1:6379", "QUEUE_UNREACHABLE"],
+  ["connect ECONNREFUSED 127.0.0.1:58379", "QUEUE_UNREACHABLE"],
+  [
+    "ECONNREFUSED connect ECONNREFUSED ::1:53300; ECONNREFUSED connect ECONNREFUSED 127.0.0.1:28000",
+    "QUEUE_UNREACHABLE",
+  ],
   ["Stream isn't writeable and enableOfflineQueue options is false", "QUEUE_UNREACHABLE"],
   ["Command timed out", "QUEUE_UNREACHABLE"],
   ["Command aborted due to connection close", "QUEUE_UNREACHABLE"],

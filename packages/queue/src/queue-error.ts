@@ -145,8 +145,9 @@ function isOfSystem(error: unknown): boolean {
   return error instanceof Error && "syscall" in error;
 }
 
-/** By what BullMQ, a driver or a server says. */
-export function queueErrorCodeOf(text: string): QueueErrorCode {
+/** By what BullMQ, a driver or a server says. A port can have the digits of an SQLSTATE: it says nothing. */
+export function queueErrorCodeOf(said: string): QueueErrorCode {
+  const text = said.replace(/:\d{1,5}\b/g, "");
   return symptoms.find(([symptom]) => symptom.test(text))?.[1] ?? "QUEUE_BUG";
 }
 

@@ -42,8 +42,7 @@ it answer, does it take the key, are its database, queue and workers there.
 
   --quick     without the sandbox's self-test
   --sandbox   the sandbox alone: each engine of SANDBOX_HOSTS, and the jail, by
-              itself: does it answer, its version, its images, its free room, its
-              self-test
+              itself: does it answer, its version, images, free room, self-test
 
 Exit codes: 0 nothing fails, 1 something does.`,
 
