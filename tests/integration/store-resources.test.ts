@@ -1,6 +1,8 @@
+import type { Session } from "@markmill/sandbox";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readMigrations } from "../../packages/store/src/migrate.ts";
+import { createSessionCheckpoints, type SessionUse } from "../../packages/worker/src/session-checkpoints.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   beat,
@@ -39,6 +41,7 @@ import {
   saveMark,
   saveRewound,
   saveSession,
+  settleMark,
   spentOf,
   takeRate,
   withLeadership,
@@ -370,6 +373,54 @@ describe("a sandbox session", () => {
     });
     await saveMark(store.database, want.id, "w1", standing, 0, null);
     expect(await claimSession(store.database, want)).toMatchObject({ marks: { latest: { problem: null } } });
+  });
+
+  it("that ended because of what ran in it is settled without those processes, in both marks and one statement", async () => {
+    const want = { id: "ended", kind: "docker", host: "h1", worker: "w1", leaseMs: 60_000 };
+    const standing = { state: {}, instance: "i1", processes: ["9 1"], manifest: Buffer.from("m") };
+    await claimSession(store.database, want);
+    await saveMark(store.database, want.id, "w1", standing, 0, null);
+    await beginExecute(store.database, want.id, "w1", 1);
+    const settle = (worker: string, ended: boolean) =>
+      settleMark(store.database, want.id, worker, { cwd: "/" }, { problem: null, ended });
+    const marks = async () => {
+      const claim = await claimSession(store.database, want);
+      if (claim.kind !== "held") throw new Error("The session is held by another worker.");
+      const { latest, begun } = claim.marks;
+      return [latest, begun].map((mark) => [mark?.settled, mark?.processes, mark?.state]);
+    };
+    expect(await marks()).toEqual([
+      [false, ["9 1"], {}],
+      [true, ["9 1"], {}],
+    ]);
+    expect(await settle("w2", true)).toBe(false);
+    expect(await settle("w1", false)).toBe(true);
+    expect(await marks()).toEqual([
+      [true, ["9 1"], { cwd: "/" }],
+      [true, ["9 1"], {}],
+    ]);
+    expect(await settle("w1", true)).toBe(true);
+    const settled = [
+      [true, [], { cwd: "/" }],
+      [true, [], {}],
+    ];
+    expect(await marks()).toEqual(settled);
+
+    // The worker does so when it finds the session ended after the commands, before it does anything else.
+    await saveMark(store.database, want.id, "w1", standing, 0, null);
+    await beginExecute(store.database, want.id, "w1", 1);
+    const checkpoints = createSessionCheckpoints({
+      database: store.database,
+      checkpointBytes: 1_000,
+      look: { maxEntries: 10, maxMs: 1_000 },
+      worker: "w1",
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    });
+    const use = { rootId: want.id, program: { sandbox: {} } } as unknown as SessionUse;
+    const session = { endedByCommand: true, state: { cwd: "/" } } as unknown as Session;
+    const mark = { ...standing, position: 0, problem: null, settled: false, seal: "" };
+    expect(await checkpoints.finish(use, session, mark, new AbortController())).toBeNull();
+    expect(await marks()).toEqual(settled);
   });
 
   it("keeps two checkpoints at most, of which the one before an open EXECUTE is never deleted", async () => {

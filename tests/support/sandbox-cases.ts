@@ -370,6 +370,21 @@ export function describeSandbox(harness: SandboxHarness): void {
       await expect(
         sandbox().open(sessionSpec(newId(), { files: { kind: "list", files }, limits })),
       ).rejects.toMatchObject({ code: "SANDBOX_FILES_REFUSED", message: expect.stringContaining("No space left") });
+      // A judge's session: only the submission can be refused. The teacher's files must not fail every student.
+      const one = files.slice(0, 1);
+      for (const [submitted, tests, code] of [
+        [files, one, "SANDBOX_FILES_REFUSED"],
+        [one, files, "SANDBOX_FILES_FAILED"],
+      ] as const) {
+        const readOnly = [
+          { at: "/submission", files: submitted },
+          { at: "/judge", files: tests },
+        ] as const;
+        await expect(sandbox().open(sessionSpec(newId(), { readOnly, limits }))).rejects.toMatchObject({
+          code,
+          message: expect.stringContaining("No space left"),
+        });
+      }
     });
 
     it.runIf(hasWalls)("that is removed under a command is lost, which says nothing of the command", async () => {

@@ -1,6 +1,6 @@
 import { extract } from "tar-stream";
 import { describe, expect, it } from "vitest";
-import { packFiles } from "./pack-files.ts";
+import { packFiles, packTrees, refusedUnpacked } from "./pack-files.ts";
 
 const file = (path: string, text = "x", mode = 0o644) => ({ path, mode, bytes: Buffer.from(text) });
 const pack = (...files: ReturnType<typeof file>[]) => packFiles({ kind: "list", files }, 1000);
@@ -29,5 +29,39 @@ describe("files for a session", () => {
     await expect(pack(file("a/b"), file("a"))).rejects.toThrow(/file and a directory/);
     await expect(pack(file("a", "y".repeat(1001)))).rejects.toThrow(/1001 bytes/);
     await expect(packFiles({ kind: "tar", bytes: new Uint8Array(1001) }, 1000)).rejects.toThrow(/1001 bytes/);
+  });
+});
+
+describe("read-only trees of a judge", () => {
+  const trees = (submitted: string, tests: string) => [
+    { at: "/submission" as const, files: [file("a", submitted)] },
+    { at: "/judge" as const, files: [file("b", tests)] },
+  ];
+
+  it("a submission is refused for its own files, and never for those of the teacher", async () => {
+    expect((await packTrees(trees("x", "y"), 1000)).length).toBeGreaterThan(0);
+    await expect(packTrees(trees("x".repeat(1001), "y"), 1000)).rejects.toMatchObject({
+      code: "SANDBOX_FILES_REFUSED",
+    });
+    await expect(packTrees(trees("x", "y".repeat(1001)), 1000)).rejects.toMatchObject({
+      code: "SANDBOX_FILES_FAILED",
+      message: expect.stringContaining("1002 bytes"),
+    });
+  });
+
+  it.each([
+    ["files", "tar: judge/b: Cannot open: No space left on device", true],
+    ["trees", "tar: submission/a: Cannot open: No space left on device", true],
+    ["trees", "/usr/bin/tar: submission/a: Cannot mkdir: No space left on device", true],
+    [
+      "trees",
+      "tar: submission/a: Cannot open: File name too long\ntar: judge/b: Cannot open: Disk quota exceeded",
+      true,
+    ],
+    ["trees", "tar: judge/b: Cannot open: No space left on device", false],
+    ["trees", "tar: judge/submission/b: Cannot write: No space left on device", false],
+    ["trees", "tar: submission/a: implausible time\ntar: run/judge/b: Cannot open: No space left on device", false],
+  ] as const)("of %s: %s", (unpacked, said, refused) => {
+    expect(refusedUnpacked(said, unpacked) !== null).toBe(refused);
   });
 });

@@ -9,16 +9,18 @@ export const MAX_FILES = 20_000;
 
 /** The bytes to feed to `tar -x` inside the session, none when there are no files. A tar given by the caller passes as it is: it is unpacked in the jail. */
 export async function packFiles(files: SessionFiles, maxBytes: number): Promise<Uint8Array> {
-  const size =
-    files.kind === "tar" ? files.bytes.length : files.files.reduce((sum, file) => sum + file.bytes.length, 0);
-  if (size > maxBytes) throw refused(`The files have ${size} bytes, the session may hold ${maxBytes}.`);
-  if (files.kind === "tar") return files.bytes;
-  if (files.files.length === 0) return new Uint8Array();
-  checkPaths(files.files);
-  return await packList(files.files);
+  if (files.kind === "tar") {
+    checkSize(files.bytes.length, maxBytes);
+    return files.bytes;
+  }
+  checkList(files.files, maxBytes);
+  return files.files.length === 0 ? new Uint8Array() : await packList(files.files);
 }
 
-/** Read-only trees as one tar to be unpacked at the root, readable for all. None when there is no file. */
+/**
+ * Read-only trees as one tar to be unpacked at the root, readable for all. None when there is no file. The submission is refused only for
+ * its own files. If it does not fit beside the teacher's files, nobody is failed for that.
+ */
 export async function packTrees(trees: readonly ReadOnlyTree[], maxBytes: number): Promise<Uint8Array> {
   const files = trees.flatMap((tree) =>
     tree.files.map((file) => ({
@@ -27,7 +29,35 @@ export async function packTrees(trees: readonly ReadOnlyTree[], maxBytes: number
       mode: (file.mode & 0o100) === 0 ? 0o444 : 0o555,
     })),
   );
-  return await packFiles({ kind: "list", files }, maxBytes);
+  checkList(
+    files.filter(({ path }) => path.startsWith(SUBMITTED)),
+    maxBytes,
+  );
+  try {
+    return await packFiles({ kind: "list", files }, maxBytes);
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    throw new SandboxError(
+      "SANDBOX_FILES_FAILED",
+      `The read-only files cannot enter the session. ${error.message.replace(`${error.code}: `, "")}`,
+      "Use fewer or smaller files in the tests, or give the judge more disk.",
+    );
+  }
+}
+
+/** Where the submission's paths begin in the tar of the read-only trees. */
+const SUBMITTED = "submission/";
+
+function checkList(files: readonly SessionFile[], maxBytes: number): void {
+  checkSize(
+    files.reduce((sum, file) => sum + file.bytes.length, 0),
+    maxBytes,
+  );
+  checkPaths(files);
+}
+
+function checkSize(size: number, maxBytes: number): void {
+  if (size > maxBytes) throw refused(`The files have ${size} bytes, the session may hold ${maxBytes}.`);
 }
 
 /** Refuses absolute paths, `..`, empty and `.` parts, NUL, over-long names, duplicates, and a file used as a directory. */
@@ -65,14 +95,18 @@ async function packList(files: readonly SessionFile[]): Promise<Uint8Array> {
 }
 
 /** The session's own bounds (disk, number of files, length of names) ended the unpacking: what tar says of them. */
+const submittedLine = new RegExp(`^\\S*tar: ${SUBMITTED}`);
 const beyondBounds = /No space left on device|Disk quota exceeded|File too large|File name too long/;
 
 /**
  * The files are more than the session may hold, although they passed `maxBytes`: each takes whole blocks and an entry. That is the work of
  * whoever handed them in. It must not be taken for trouble of ours, for which the run would wait for ever. null: tar failed for another reason.
+ *
+ * Of read-only trees only the submission's own paths count: files of the teacher that do not fit must not fail every student.
  */
-export function refusedUnpacked(said: string): SandboxError | null {
-  const [found] = beyondBounds.exec(said) ?? [];
+export function refusedUnpacked(said: string, unpacked: "files" | "trees"): SandboxError | null {
+  const lines = said.split("\n").filter((line) => unpacked === "files" || submittedLine.test(line));
+  const [found] = beyondBounds.exec(lines.join("\n")) ?? [];
   return found === undefined ? null : refused(`The files do not fit into the session (${found}).`);
 }
 

@@ -1,5 +1,6 @@
-import type { Sandbox, SandboxChoice, SessionSpec } from "@markmill/sandbox";
+import { proveSandbox, type Sandbox, type SandboxChoice, type SessionSpec } from "@markmill/sandbox";
 import { describe, expect, it } from "vitest";
+import { lateSandbox } from "./late-sandbox.ts";
 import { routeSandbox } from "./route-sandbox.ts";
 
 /** Records which kind was asked; no session is made. */
@@ -66,5 +67,70 @@ describe("routeSandbox", () => {
     expect(routeSandbox({ ...routes, watched: false })).not.toHaveProperty("proven");
     const plain = { choice: "none" as const, sandbox: recorder("none", []) };
     expect(routeSandbox({ ...routes, own: plain, watched: true })).not.toHaveProperty("proven");
+  });
+
+  it("asks every opened kind whether memory ended a session, and one that cannot answer does not hide the others", async () => {
+    const asked: string[] = [];
+    const answering = (name: string, answer: () => Promise<boolean>) => ({
+      ...recorder("jail", []),
+      endedByMemory: async (instance: string) => {
+        asked.push(`${name} ${instance}`);
+        return await answer();
+      },
+    });
+    const broken = answering("own", async () => {
+      throw new Error("no engine");
+    });
+    const sandbox = routeSandbox({
+      own: { choice: "docker", sandbox: broken },
+      choiceOf: async (rootId) => (rootId === "plain" ? "none" : "jail"),
+      open: async (choice) => (choice === "none" ? recorder("none", []) : answering("other", async () => true)),
+      watched: false,
+    });
+    expect(await sandbox.endedByMemory?.("a")).toBe(false);
+    await expect(sandbox.open(spec("plain"))).rejects.toThrow("recorded");
+    await expect(sandbox.open(spec("foreign"))).rejects.toThrow("recorded");
+    expect(await sandbox.endedByMemory?.("b")).toBe(true);
+    expect(asked).toEqual(["own a", "own b", "other b"]);
+  });
+});
+
+type Optional = { [Name in keyof Sandbox]-?: undefined extends Sandbox[Name] ? Name : never }[keyof Sandbox];
+
+describe("what wraps a sandbox", () => {
+  /** A new optional method of a sandbox must be named here. `proveSandbox` uses what it does not pass on. */
+  const optional: Record<Optional, "passed on" | "used by the self-test"> = {
+    answers: "passed on",
+    endedByMemory: "passed on",
+    thinWalls: "used by the self-test",
+    identity: "used by the self-test",
+  };
+  const told: string[] = [];
+  const whole: Required<Sandbox> = {
+    ...recorder("docker", []),
+    thinWalls: async () => [],
+    identity: async () => "",
+    answers: async () => void told.push("answers"),
+    endedByMemory: async () => {
+      told.push("endedByMemory");
+      return true;
+    },
+  };
+  const proven = proveSandbox(whole);
+  const late = lateSandbox("docker", async () => proven);
+  const own = { choice: "docker" as const, sandbox: late };
+  const routed = routeSandbox({ own, choiceOf: async () => null, open: async () => whole, watched: true });
+
+  it.each([
+    ["proveSandbox", proven],
+    ["lateSandbox", late],
+    ["routeSandbox", routed],
+  ])("%s passes every optional method on", async (_, sandbox) => {
+    told.length = 0;
+    const passed = Object.entries(optional).flatMap(([name, how]) => (how === "passed on" ? [name] : []));
+    for (const name of passed) expect(sandbox).toHaveProperty(name);
+    await sandbox.answers?.();
+    expect(await sandbox.endedByMemory?.("a")).toBe(true);
+    expect(told).toEqual(passed);
   });
 });

@@ -40,6 +40,11 @@ export function routeSandbox({ own, choiceOf, open, watched }: SandboxRoutes): S
     },
     ...(watched && "proven" in own.sandbox ? { proven: own.sandbox.proven } : {}),
     ...(own.sandbox.answers === undefined ? {} : { answers: own.sandbox.answers }),
+    /** Nobody knows which kind had this instance. A kind that cannot answer knows nothing of it. */
+    async endedByMemory(instance) {
+      const answers = await Promise.allSettled((await all()).map((sandbox) => sandbox.endedByMemory?.(instance)));
+      return answers.some((answer) => answer.status === "fulfilled" && answer.value === true);
+    },
     async close() {
       for (const sandbox of await all()) await sandbox.close();
     },

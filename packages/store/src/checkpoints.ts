@@ -227,24 +227,29 @@ export async function waitsForExecute(database: Database, sessionId: string, act
 
 /**
  * No new checkpoint: nothing changed but the shell's state, or, with a problem, there can be none of the workspace as it is; the last
- * one stays, for what changes after it. false: another worker has the session.
+ * one stays, for what changes after it. If the session has ended because of what ran in it, both marks lose their processes in the same
+ * statement: after kill -9 the next worker finds the way back without them. false: another worker has the session.
  */
 export async function settleMark(
   database: Database,
   sessionId: string,
   worker: string,
   state: Json,
-  problem: string | null,
+  { problem, ended }: { readonly problem: string | null; readonly ended: boolean },
 ): Promise<boolean> {
   const rows = await queryDatabase(
     database,
     "Saving a sandbox session",
     `with held as (update sessions set state = $3 where id = $1 and worker = $2 returning id
-     ), mark as (
-       update session_marks set settled = true, state = $3, problem = $4
+     ), latest as (
+       update session_marks set settled = true, state = $3, problem = $4,
+         processes = case when $5::boolean then '[]' else processes end
        where session_id in (select id from held) and name = 'latest'
+     ), begun as (
+       update session_marks set processes = '[]'
+       where session_id in (select id from held) and name = 'begun' and $5::boolean
      ) select id from held`,
-    [sessionId, worker, toJson(state), problem],
+    [sessionId, worker, toJson(state), problem, ended],
   );
   return rows.length === 1;
 }

@@ -221,7 +221,8 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
   ): Promise<Standing> {
     const { rootId } = use;
     const settle = async (problem: string | null): Promise<Standing> => {
-      if (!(await awaitStore(() => settleMark(database, rootId, worker, json(session.state), problem))))
+      const how = { problem, ended: hasEnded(session) };
+      if (!(await awaitStore(() => settleMark(database, rootId, worker, json(session.state), how))))
         throw leaseLost(rootId, lost);
       return { ...mark, problem, settled: true };
     };

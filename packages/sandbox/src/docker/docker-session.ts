@@ -479,7 +479,7 @@ export async function feedFiles(host: EngineHost, launcher: Launcher, tar: Uint8
   );
   const unpacked = unpackedBy(launcher.report);
   if (unpacked === undefined) throw sessionLost(session, new Error(launcher.diagnostics));
-  if (unpacked !== 0) throw unpackFailed(session, launcher.diagnostics.replaceAll(nonce, ""));
+  if (unpacked !== 0) throw unpackFailed(session, launcher.diagnostics.replaceAll(nonce, ""), "files");
 }
 
 /** Unpacks read-only trees as the container's keeper, whose files no command can change. */
@@ -514,9 +514,9 @@ async function unpackTrees(container: Docker.Container, tar: Uint8Array, session
   // The end of a container ends its execs with 137, and 126 is an exec that found it ended.
   if (result.ExitCode === 137 || (result.ExitCode === 126 && !(await container.inspect()).State.Running))
     throw sessionLost(session);
-  if (result.ExitCode !== 0) throw unpackFailed(session, said);
+  if (result.ExitCode !== 0) throw unpackFailed(session, said, "trees");
 }
 
-function unpackFailed(session: string, said: string): SandboxError {
-  return refusedUnpacked(said) ?? filesFailed(session, said);
+function unpackFailed(session: string, said: string, unpacked: "files" | "trees"): SandboxError {
+  return refusedUnpacked(said, unpacked) ?? filesFailed(session, said);
 }

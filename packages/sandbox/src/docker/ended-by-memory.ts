@@ -3,6 +3,7 @@
  *
  * E1  Yes only if the engine saw an out-of-memory kill shortly before the container's end, and nobody asked it to end the container.
  * E2  No answer, no record, or a restarted engine means no: then the outcome of the command stays unknown.
+ *     An engine keeps only its last 256 events, of all containers. On a busy engine the record of a kill may be gone within minutes.
  * E3  All times are the engine's own. The worker's clock is not compared with them.
  */
 import type Docker from "dockerode";

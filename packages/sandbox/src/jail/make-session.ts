@@ -40,8 +40,8 @@ export async function makeSession(
     if (record.cgroup !== undefined) await createCgroup(record.cgroup, record.limits);
     const places = (spec.readOnly ?? []).map(({ at }) => at);
     return await startHolder(jail, record, { trees: places, scratch: spec.scratch ?? "" }, async (live) => {
-      await unpack(jail, live, files, "/workspace");
-      await unpack(jail, live, trees, "/");
+      await unpack(jail, live, files, "files");
+      await unpack(jail, live, trees, "trees");
     });
   } catch (error) {
     await removeSession(jail, spec.id);
@@ -110,8 +110,9 @@ async function sealed(events: string, ended: Promise<"ended">, giveUp: number): 
   }
 }
 
-async function unpack(jail: Jail, record: LiveRecord, tar: Uint8Array, at: string): Promise<void> {
+async function unpack(jail: Jail, record: LiveRecord, tar: Uint8Array, unpacked: "files" | "trees"): Promise<void> {
   if (tar.length === 0) return;
+  const at = unpacked === "files" ? "/workspace" : "/";
   const result = await runTool(
     jail,
     record,
@@ -120,7 +121,7 @@ async function unpack(jail: Jail, record: LiveRecord, tar: Uint8Array, at: strin
     64 * 1024,
   );
   if (result.code !== 0)
-    throw refusedUnpacked(result.stderr) ?? toolFailure(record, "The files could not be unpacked", result);
+    throw refusedUnpacked(result.stderr, unpacked) ?? toolFailure(record, "The files could not be unpacked", result);
 }
 
 export async function removeSession({ directory, leases }: Jail, id: string): Promise<void> {
