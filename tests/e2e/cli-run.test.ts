@@ -307,7 +307,10 @@ describe("a run that is left alone", () => {
     const id = (await resident.say(place, ["run", "handled.wf.md", "--detach", ...scripted])).stdout.trim();
     for (let asks = ""; asks === ""; ) asks = (await resident.say(place, ["answer", id])).stdout;
     const { code, stderr } = await resident.say(place, ["cancel", id]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: `${id} had reached its end and keeps it: success\n` });
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: `${id} had already ended: success. It was not cancelled; no handler runs any more.\n`,
+    });
     expect(await resident.say(place, ["watch", id])).toMatchObject({ code: 0, stdout: "seven points\n" });
   });
 

@@ -8,6 +8,7 @@ import {
   cancelRun,
   childRuns,
   createRun,
+  defaultTenant,
   enforceDeadlines,
   expireAsks,
   getHistory,
@@ -422,6 +423,34 @@ describe("events from outside", () => {
         return (await getRun(store.database, runId))?.reason;
       })
       .toMatchObject({ code: "ASK_EXPIRED" });
+  });
+
+  it("the questions below a run are those of its own branch, found without looking at each run of the tree", async () => {
+    const items = { over: { from: "literal", text: '["a","b","c"]' }, concurrency: 3, itemError: "fail" } as const;
+    const end: Node = { kind: "end", outcome: "success" };
+    const main = program(
+      { each: { kind: "map", ...items, minSuccess: 1, each: { kind: "call", program: "middle" } }, end },
+      [{ from: "each", to: "end", on: "ok" }],
+    );
+    const asked = { definition: definition({ main, middle: oneCall, callee: oneAsk }) };
+    const { runId, rings } = await createRun(store, asked);
+    const call = async (bell: Doorbell) => {
+      const { run, activity } = await claimed(store, bell);
+      const started = await startCall(store, run, activity, null);
+      if (started.kind === "refused") throw new Error(started.failure.message);
+      return { runId: run.id, rings: started.rings };
+    };
+    const middle = (await Promise.all(rings.map(call))).flatMap((one) => one.rings);
+    const calls = await Promise.all(middle.map(call));
+    const { asks } = store.as(defaultTenant);
+    const all = await asks.list(runId);
+    expect(all).toHaveLength(3);
+    expect(await asks.below(runId)).toEqual(all);
+    const below = await Promise.all(calls.map((one) => asks.below(one.runId)));
+    expect(below.map((found) => found.length)).toEqual([1, 1, 1]);
+    expect(below.flat().toSorted((one, other) => one.activityId - other.activityId)).toEqual(all);
+    for (const one of all) expect(await asks.below(one.runId)).toEqual([one]);
+    expect(await store.as("another").asks.below(runId)).toEqual([]);
   });
 
   it("a caller's time is not over while a run it called waits for a person, nor when that run has just ended", async () => {

@@ -189,6 +189,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
     },
     asks: {
       list: () => asks.list(ids.asking),
+      below: () => asks.below(ids.asking),
       find: () => asks.find(ids.ask),
       answer: () => asks.answer(ids.ask, "mine", "me"),
     },

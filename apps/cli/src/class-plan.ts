@@ -90,9 +90,12 @@ function withTrustedPlaces(head: ClassHead, terminal: Terminal): ClassHead {
   if (repositories === undefined || trustsClassFile(file)) return head;
   const { from, allow } = repositories;
   const isRemote = /^(?:https|ssh):/i.test(from);
+  const reached = /^ssh:/i.test(from)
+    ? "not fetched: over ssh, that would need your keys"
+    : "fetched without your token and keys, and only from public addresses";
   const lost = [
     ...(allow.length === 0 ? [] : [`its repositories.allow is ignored: ${countOf(allow.length, "place")}`]),
-    ...(isRemote ? ["its repositories are asked for without your token and keys, and at public addresses alone"] : []),
+    ...(isRemote ? [`its repositories are ${reached}`] : []),
   ];
   if (lost.length === 0) return head;
   const message = `${file} is not trusted, so ${lost.join(", and ")}.`;

@@ -30,7 +30,7 @@ export const classFindingCodes = {
   CLASS_KEY: { means: "A setting of the class does not exist.", fix: "Remove it, or correct its spelling." },
   CLASS_ALLOW_UNTRUSTED: {
     means:
-      "class.yaml says where repositories may be read with this machine's credentials, and you have not trusted this file. Nothing of this machine goes there.",
+      "class.yaml says where repositories may be read with this machine's credentials, and you have not trusted this file. No credentials are sent there.",
     fix: "If you wrote it, or know who did: markmill trust DIR, with the folder of class.yaml. A change of the file asks again.",
   },
   CLASS_PATH_MISSING: {

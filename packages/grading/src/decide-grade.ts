@@ -52,7 +52,7 @@ export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision 
   if (said.by.trim() === "") return invalid("Somebody has to say it.");
   const reason = (said.reason ?? "").trim();
   const foreign = foreignTo(said);
-  if (foreign !== undefined) return invalid(`${foreign} is nothing that ${kindWords[said.kind]} takes.`);
+  if (foreign !== undefined) return invalid(`${kindWords[said.kind]} takes no ${foreign}.`);
   switch (said.kind) {
     case "override":
       if (reason === "") return invalid("An override needs a reason.");
@@ -77,10 +77,10 @@ export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision 
 }
 
 const kindWords: Readonly<Record<GradeEventKind, string>> = {
-  override: "an override",
-  reviewed: "a review",
-  released: "a release",
-  withdrawn: "a withdrawal",
+  override: "An override",
+  reviewed: "A review",
+  released: "A release",
+  withdrawn: "A withdrawal",
 };
 
 /** D6. The name of the first field that does not belong to the kind. */

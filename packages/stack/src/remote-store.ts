@@ -247,6 +247,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
           expiresAt: expiresAt === null ? null : new Date(expiresAt),
         }));
       },
+      below: () => refuse("listing the questions below a run"),
       find: () => refuse("looking for a question"),
       answer: (id, text) => changing(() => client.answerAsk({ params: { id }, body: { text } })),
     },

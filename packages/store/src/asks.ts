@@ -18,7 +18,10 @@ export interface Ask {
   readonly expiresAt: Date | null;
 }
 
-/** Of one run and the runs it called, or of all of a tenant. Oldest first. `after`: only those that were asked after this one. */
+const askColumns = `k.activity_id as "activityId", k.run_id as "runId", a.root_id as "rootId", a.node, k.question, k.text,
+       k.created_at as "createdAt", k.expires_at as "expiresAt"`;
+
+/** Of a whole tree of runs, or of all of a tenant. Oldest first. `after`: only those that were asked after this one. */
 export async function openAsks(
   database: Database,
   tenant: string,
@@ -29,12 +32,38 @@ export async function openAsks(
   return queryDatabase<Ask>(
     database,
     "Listing questions",
-    `select k.activity_id as "activityId", k.run_id as "runId", a.root_id as "rootId", a.node, k.question, k.text,
-       k.created_at as "createdAt", k.expires_at as "expiresAt"
+    `select ${askColumns}
      from asks k join activities a on a.id = k.activity_id join runs r on r.id = k.run_id
      where k.state = 'open' and r.tenant = $3 and ($1::text is null or a.root_id = $1) and k.activity_id > $4
      order by k.activity_id limit $2`,
     [rootId, limit, tenant, after],
+  );
+}
+
+/** Of one run and all below it. Oldest first. One query, which walks up from the questions of the tree, whatever number of calls it has. */
+export async function openAsksBelow(
+  database: Database,
+  tenant: string,
+  runId: string,
+  limit = 1_000,
+): Promise<readonly Ask[]> {
+  return queryDatabase<Ask>(
+    database,
+    "Listing questions below a run",
+    `with recursive open as (
+       select k.activity_id, k.run_id from asks k join activities a on a.id = k.activity_id
+       where k.state = 'open' and a.root_id = (select root_id from runs where id = $1 and tenant = $2)
+     ), above(asking, id) as (
+       select run_id, run_id from open
+       union
+       select v.asking, p.run_id from above v join runs r on r.id = v.id join activities p on p.id = r.parent_activity_id
+       where v.id <> $1
+     )
+     select ${askColumns}
+     from open o join asks k on k.activity_id = o.activity_id join activities a on a.id = k.activity_id
+     where o.run_id in (select asking from above where id = $1)
+     order by k.activity_id limit $3`,
+    [runId, tenant, limit],
   );
 }
 

@@ -6,7 +6,7 @@
  * O3  `rings` in an answer are doorbells the caller is to ring. Lost ones are rung by the supervisor.
  */
 import { cancelRun, type Outside, stopRun } from "./apply-event.ts";
-import { type Ask, answerAsk, type FoundAsk, findAsk, openAsks } from "./asks.ts";
+import { type Ask, answerAsk, type FoundAsk, findAsk, openAsks, openAsksBelow } from "./asks.ts";
 import { type TenantBatches, tenantBatches } from "./batches/tenant-batches.ts";
 import type { BlobContent } from "./blobs/blob-port.ts";
 import type { BlobInfo, BlobPart, Blobs } from "./blobs/blobs.ts";
@@ -122,6 +122,8 @@ interface TenantAsks {
   /** Open ones of one tree, or of all; the oldest first. */
   /** `after`: only those that were asked after this one. */
   list(rootId?: string | null, limit?: number, after?: number): Promise<readonly Ask[]>;
+  /** Open ones of one run and of all below it; the oldest first. */
+  below(runId: string): Promise<readonly Ask[]>;
   /** Open or not. */
   find(activityId: number): Promise<FoundAsk | null>;
   /** dropped: there is none, or it was answered, expired or withdrawn before. */
@@ -178,6 +180,7 @@ export function createTenantStore(parts: TenantParts, tenant: string): TenantSto
     runs: tenantRuns(parts, tenant),
     asks: {
       list: (rootId, limit, after) => openAsks(database, tenant, rootId, limit, after),
+      below: (runId) => openAsksBelow(database, tenant, runId),
       find: async (activityId) =>
         (await ownership.ownsActivity(tenant, activityId)) ? findAsk(database, activityId) : null,
       answer: async (activityId, text, by) =>

@@ -1,35 +1,61 @@
 import { expect, it } from "vitest";
-import { finishAndLeave } from "./finish-and-leave.ts";
+import { finishAndLeave, type Leaving } from "./finish-and-leave.ts";
+
+const hour = 3_600_000;
+
+/** What happens to a worker with so many deliveries in its queues. */
+function worker(held: Record<string, number>, giveUpAfterMs = hour) {
+  const happened: string[] = [];
+  const stop = new AbortController();
+  const parts: Leaving = {
+    servings: Object.keys(held).map((name) => ({
+      active: () => held[name] ?? 0,
+      close: () => {
+        happened.push(`close ${name}`);
+        // A queue that is away never says that it is closed.
+        return new Promise<void>(() => undefined);
+      },
+    })),
+    giveUpAfterMs,
+    giveUp: () => {
+      happened.push("give up");
+      for (const name of Object.keys(held)) held[name] = 0;
+    },
+    stopped: stop.signal,
+    leave: () => happened.push("leave"),
+  };
+  return { happened, stop, leaving: finishAndLeave(parts) };
+}
 
 it("a worker that gives up takes nothing new, and leaves only after it has finished what it holds", async () => {
   const held = { control: 0, prompt: 2 };
-  const closed: string[] = [];
-  let hasLeft = false;
-  const serving = (name: keyof typeof held) => ({
-    active: () => held[name],
-    close: () => {
-      closed.push(name);
-      // A queue that is away never says that it is closed.
-      return new Promise<void>(() => undefined);
-    },
-  });
-  const leaving = finishAndLeave([serving("control"), serving("prompt")], () => {
-    hasLeft = true;
-  });
-  expect(closed).toEqual(["control", "prompt"]);
+  const { happened, leaving } = worker(held);
+  const closed = ["close control", "close prompt"];
+  expect(happened).toEqual(closed);
   for (const left of [1, 0]) {
     await new Promise((resolve) => setTimeout(resolve, 250));
-    expect(hasLeft).toBe(false);
+    expect(happened).toEqual(closed);
     held.prompt = left;
   }
   await leaving;
-  expect(hasLeft).toBe(true);
+  expect(happened).toEqual([...closed, "leave"]);
 });
 
 it("a worker that holds nothing leaves at once", async () => {
-  let hasLeft = false;
-  await finishAndLeave([{ active: () => 0, close: async () => undefined }], () => {
-    hasLeft = true;
-  });
-  expect(hasLeft).toBe(true);
+  const { happened, leaving } = worker({ control: 0 });
+  await leaving;
+  expect(happened).toEqual(["close control", "leave"]);
+});
+
+it("a worker whose command takes too long gives it up before it leaves", async () => {
+  const { happened, leaving } = worker({ execute: 1 }, 10);
+  await leaving;
+  expect(happened).toEqual(["close execute", "give up", "leave"]);
+});
+
+it("a worker that is asked to end while it finishes does not end the process itself", async () => {
+  const { happened, stop, leaving } = worker({ prompt: 1 });
+  stop.abort();
+  await leaving;
+  expect(happened).toEqual(["close prompt"]);
 });

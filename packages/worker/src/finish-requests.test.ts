@@ -1,6 +1,6 @@
 import type { ModelClient, ModelReply } from "@markmill/llm";
 import { describe, expect, it } from "vitest";
-import { finishRequests, LeaseLost } from "./finish-requests.ts";
+import { finishRequests, LeaseLost, WorkerLeaves } from "./finish-requests.ts";
 
 const reply: ModelReply = {
   ...{ text: "paid", finishReason: "stop", model: "m" },
@@ -29,12 +29,12 @@ function slowModel() {
 }
 
 describe("a request whose activity is given up", () => {
-  it("goes on once it has left, if only the lease was lost", async () => {
+  it.each([LeaseLost, WorkerLeaves])("goes on once it has left, if the reason is only %o", async (Reason) => {
     const { client, answer, asked } = slowModel();
     const controller = new AbortController();
     const coming = client.complete(request, { signal: controller.signal });
     await asked;
-    controller.abort(new LeaseLost());
+    controller.abort(new Reason());
     answer.resolve(reply);
     expect(await coming).toBe(reply);
   });

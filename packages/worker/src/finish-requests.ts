@@ -1,7 +1,7 @@
 /**
  * A request that has left is paid for. If the lease of its activity is lost meanwhile (the connection to Postgres was away for too long), the
- * request goes on, and its reply is stored for the worker that has the activity now. A request that has not left yet is given up, and a
- * cancel, a stop or a shutdown gives up both.
+ * request goes on, and its reply is stored for the worker that has the activity now. It also goes on in a worker that hears nothing and gives
+ * up. A request that has not left yet is given up, and a cancel, a stop or a shutdown gives up both.
  */
 import { heardSlot, type ModelClient, noLimit } from "@markmill/llm";
 
@@ -10,6 +10,15 @@ export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
   override readonly message = "The lease was lost.";
 }
+
+/** Why an activity is given up: its worker hears nothing and leaves. */
+export class WorkerLeaves extends Error {
+  override readonly name = "WorkerLeaves";
+  override readonly message = "The worker hears nothing and leaves.";
+}
+
+/** The reply is still of use, to whoever has the activity next. */
+const mayFinish = (reason: unknown) => reason instanceof LeaseLost || reason instanceof WorkerLeaves;
 
 export function finishRequests(client: ModelClient): ModelClient {
   return {
@@ -20,7 +29,7 @@ export function finishRequests(client: ModelClient): ModelClient {
       const controller = new AbortController();
       let left = false;
       const giveUp = () => {
-        if (!left || !(signal.reason instanceof LeaseLost)) controller.abort(signal.reason);
+        if (!left || !mayFinish(signal.reason)) controller.abort(signal.reason);
       };
       const leaving = heardSlot(slot, {
         begun() {

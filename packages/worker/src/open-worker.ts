@@ -185,6 +185,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     executes: commands.takes,
     lockDurationMs: config.worker.lockDurationMs,
     stalledIntervalMs: config.worker.stalledIntervalMs,
+    drainTimeoutMs: config.worker.drainTimeoutMs,
     log,
     telemetry: parts.telemetry ?? null,
     onRootEnded: async (rootId) => sessions?.end(rootId),

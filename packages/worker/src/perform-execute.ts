@@ -90,7 +90,7 @@ export async function runCommands(
       if (session.endedByCommand === true) {
         entries.push({
           kind: "note",
-          text: "the session ended with this command, for want of memory or because its processes stopped what watches them; commands after this one were not run",
+          text: "the session ended during this command: its memory was full, or its processes stopped Markmill's programs; later commands were not run",
         });
         return;
       }

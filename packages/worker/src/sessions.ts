@@ -65,7 +65,7 @@ export interface SessionKeeperParts extends SessionCheckpointParts {
 }
 
 const endedByLeftovers =
-  "What the commands left running stopped Markmill's own programs in the session, so the session was ended. What these commands changed there is gone; the next step starts from what they found.";
+  "Processes that the commands left running stopped Markmill's programs, so the session was ended. File changes of these commands are lost. The next step starts from the files before them.";
 
 /** A session that nobody ended goes by itself after so long. */
 const longestMs = 24 * 3_600_000;

@@ -27,7 +27,7 @@ interface Watched {
   readonly everyMs?: number;
 }
 
-/** Together 5 s: what health says of the sandbox is no older. */
+/** Together 5 s: so late a sandbox that stands still is noticed. */
 const askEveryMs = 1_500;
 const answerMs = 3_500;
 const firstPauseMs = 1_000;

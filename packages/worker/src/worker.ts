@@ -42,7 +42,7 @@ import { giveBack as decideGivingBack } from "./decide/give-back.ts";
 import { afterListening, afterProbe, deafMs, type Health, type Hearing, healthOf, isSilent } from "./decide/hearing.ts";
 import { isOvertaken } from "./decide/is-overtaken.ts";
 import { finishAndLeave } from "./finish-and-leave.ts";
-import { LeaseLost } from "./finish-requests.ts";
+import { LeaseLost, WorkerLeaves } from "./finish-requests.ts";
 import type { Performer } from "./perform.ts";
 import type { Performed } from "./performed.ts";
 import { RunOver } from "./run-over.ts";
@@ -59,6 +59,8 @@ export interface WorkerParts {
   readonly executes: Promise<boolean>;
   readonly lockDurationMs: number;
   readonly stalledIntervalMs: number;
+  /** How long a worker that gives up lets what it holds finish. */
+  readonly drainTimeoutMs: number;
   readonly log: Log;
   /** Absent: nobody watches. */
   readonly telemetry?: Telemetry | null;
@@ -251,6 +253,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     ["prompt", serve("prompt")],
   ]);
   let draining = false;
+  const stopped = new AbortController();
   void parts.executes.then((may) => {
     if (may && !draining) servings.set("execute", serve("execute"));
   });
@@ -297,9 +300,22 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       const at = reconnected.get(queue);
       const decided = afterListening(hearingOf(queue, serving), at === undefined ? null : performance.now() - at);
       if (decided === "give up") {
+        if (draining) return;
         clearInterval(listening);
         draining = true;
-        return await finishAndLeave([...servings.values()], parts.onDeaf);
+        log.error(
+          { queue, holds: held.size },
+          "work is due and nothing is heard: finishing what is held, then leaving",
+        );
+        return await finishAndLeave({
+          servings: [...servings.values()],
+          giveUpAfterMs: parts.drainTimeoutMs,
+          giveUp: () => {
+            for (const { controller } of held.values()) controller.abort(new WorkerLeaves());
+          },
+          stopped: stopped.signal,
+          leave: parts.onDeaf,
+        });
       }
       if (decided === "hears") reconnected.delete(queue);
       if (decided !== "reconnect") continue;
@@ -326,6 +342,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     holdPrompts: (most) => servings.get("prompt")?.setConcurrency(most),
     async drain(timeoutMs) {
       draining = true;
+      stopped.abort();
       clearInterval(listening);
       const closing = Promise.all([...servings.values()].map((serving) => serving.close()));
       const late = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), timeoutMs).unref());

@@ -44,7 +44,7 @@ async function* frames(
   signal: AbortSignal,
 ): AsyncGenerator<Frame> {
   let last = after;
-  /** Questions that were told, or are of another branch of the tree. */
+  /** Questions that were told. */
   const seen = new Set<number>();
   let looked = performance.now();
   while (!signal.aborted) {
@@ -63,19 +63,11 @@ async function* frames(
       yield { event: "end", id: `${last}-end`, data: { runId, status: page.status, rev: page.rev } };
       return;
     }
-    for (const ask of await store.asks.list(rootId)) {
+    for (const ask of await (runId === rootId ? store.asks.list(rootId) : store.asks.below(runId))) {
       if (seen.has(ask.activityId)) continue;
       seen.add(ask.activityId);
-      if (runId === rootId || (await isAtOrBelow(store, runId, ask.runId)))
-        yield { event: "ask", data: presentAsk(ask) };
+      yield { event: "ask", data: presentAsk(ask) };
     }
     if (quiet && page.entries.length === 0) yield { data: null };
   }
-}
-
-/** Whether `wanted` is the run, or was called by it or below it. */
-async function isAtOrBelow(store: Caller["store"], runId: string, wanted: string): Promise<boolean> {
-  if (runId === wanted) return true;
-  for (const { id } of await store.runs.children(runId)) if (await isAtOrBelow(store, id, wanted)) return true;
-  return false;
 }

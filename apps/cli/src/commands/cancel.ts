@@ -8,10 +8,10 @@ import { withStack } from "../with-stack.ts";
 export const cancel: Command = {
   help: `Usage: markmill cancel RUN|BATCH [--reason TEXT]
 
-Ends a run and the runs it called, at once: what is under way is given up, and
-no handler runs. A cancelled run does not continue. A run whose ON_SUCCESS or
-ON_FAILED runs has reached its end and keeps it: only the handler ends. Of a
-class, all its runs; grades that stand are kept.
+Cancels a run and the runs it called. Work in progress is stopped, and no
+handler runs. A cancelled run does not continue. If the ON_SUCCESS or ON_FAILED
+of a run is at work, the run has already ended and is not cancelled: only this
+handler is stopped. For a class, cancels all its runs and keeps their grades.
 
 Example:
   markmill cancel last --reason 'wrong submission'`,
@@ -24,14 +24,17 @@ Example:
       if (batch !== null) return await cancelClass(stack, config, batch, reason, terminal);
       const run = await findRun(stack.tenant, wanted);
       if (run.endedAt !== null) {
-        terminal.err(`${run.id} has ended before: ${run.status}`);
+        terminal.err(`${run.id} had already ended: ${run.status}. It was not cancelled.`);
         return exitCodes.failed;
       }
       const { rings } = await stack.tenant.runs.cancel(run.rootId, reason);
       await stack.queues.ring(rings);
       const after = await stack.tenant.runs.get(run.rootId);
       if (after === null || after.status === "cancelled") terminal.err(`cancelled: ${run.rootId}`);
-      else terminal.err(`${run.rootId} had reached its end and keeps it: ${after.status}`);
+      else
+        terminal.err(
+          `${run.rootId} had already ended: ${after.status}. It was not cancelled; no handler runs any more.`,
+        );
       return exitCodes.success;
     });
   },

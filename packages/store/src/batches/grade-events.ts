@@ -70,7 +70,7 @@ export async function recordGrade(
 function studentsOf({ by, countsFor }: BatchWork, { kind, students }: NewGradeEvent): readonly string[] | null {
   if (kind !== "released") {
     if (students === undefined) return null;
-    throw new StoreError("STORE_GRADE_INVALID", "Only a release is for some students of a work.");
+    throw new StoreError("STORE_GRADE_INVALID", "Only a release can name students.");
   }
   const stranger = students?.find((key) => !by.includes(key));
   if (stranger !== undefined) throw refused(`${JSON.stringify(stranger)} did not hand in this work.`);

@@ -29,7 +29,13 @@ describe("whether a worker hears", () => {
   });
 
   it("a queue that answers and refuses jobs is trouble of the queue: no worker leaves because of it", () => {
-    for (const code of ["QUEUE_FULL", "QUEUE_READ_ONLY", "QUEUE_REFUSED"] as const) {
+    for (const code of [
+      "QUEUE_FULL",
+      "QUEUE_READ_ONLY",
+      "QUEUE_REFUSED",
+      "QUEUE_BUSY",
+      "QUEUE_SERVER_FAULT",
+    ] as const) {
       const refusing = { ...deaf, queue: afterProbe(new QueueError(code, "no")) };
       expect(afterListening(refusing, null)).toBe("hears");
       expect(afterListening(refusing, 3_600_000)).toBe("hears");

@@ -18,7 +18,7 @@ export interface Hearing {
   readonly queue: "open" | "paused" | "refusing" | "away";
 }
 
-/** A queue that refuses (its memory is full, it is a replica) is told as trouble of the queue, and no new process changes it. */
+/** A queue that refuses (its memory is full, it is a replica, it has no connection left) is told as trouble of the queue, and no new process changes it. */
 export function isDeaf({ queue, ...hearing }: Hearing): boolean {
   return queue !== "paused" && queue !== "refusing" && isSilent(hearing);
 }
@@ -27,6 +27,8 @@ const refusals: ReadonlySet<string> = new Set([
   "QUEUE_FULL",
   "QUEUE_READ_ONLY",
   "QUEUE_REFUSED",
+  "QUEUE_BUSY",
+  "QUEUE_SERVER_FAULT",
 ] satisfies QueueErrorCode[]);
 
 /** `error`: of a queue that takes no jobs at this moment. */
