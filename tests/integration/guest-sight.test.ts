@@ -102,7 +102,7 @@ describe.skipIf(!docker)("what is seen in a container", () => {
       ];
       const { output } = await judge.run({
         kind: "shell",
-        text: `guest --time 50 --output 8000000 -- bash look.sh >seen 2>&1; tail -n 1 seen; grep -a -c ' /workspace ' seen; grep -a -F ${secrets.map((one) => `-e '${one}'`).join(" ")} seen; echo end`,
+        text: `guest --time 50 --output 8000000 -- bash look.sh >seen 2>&1; grep -a -x 'looked at all' seen; grep -a -c ' /workspace ' seen; grep -a -F ${secrets.map((one) => `-e '${one}'`).join(" ")} seen; echo end`,
       });
       expect(output).toMatch(/^looked at all\n[1-9]\d*\nend\n$/);
     } finally {
