@@ -209,6 +209,20 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await until(async () => !(await sh(other, "pgrep -x sleep; true")).output.includes("\n"));
   });
 
+  it("a command that stopped its guard, given up while its engine hangs, is ended before the session is used again", async () => {
+    const stalling = await wayTo(host);
+    const session = await (await sandboxOn([stalling.host])).open(newSpec());
+    const stop = new AbortController();
+    const stopAll = "for p in /proc/[0-9]*; do kill -STOP ${p#/proc/}; done 2>/dev/null; sleep 600";
+    const { outcome } = await stalledIn(stalling, session, `bash -c '${stopAll}'`, { signal: stop.signal });
+    // The engine says nothing of what the command does meanwhile. If it has not stopped its guard by then, the guard ends it.
+    await pause(1_000);
+    stop.abort(new Error("The worker is shutting down."));
+    await expect(outcome).rejects.toThrow("shutting down");
+    stalling.goOn();
+    expect((await sh(session, "pgrep -c -x sleep; echo on")).output).toBe("0\non\n");
+  });
+
   it("a judge's guest that stalls with its engine is not out of time", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);

@@ -74,6 +74,8 @@ export class DockerSession extends BaseSession implements Session {
   readonly #remove: () => Promise<void>;
   #standby: { launcher: Launcher; timer: NodeJS.Timeout } | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  /** A command may still run although nobody waits for it. */
+  #leftRunning = false;
   /** Execs of `start`: they run beside the commands, which do not wait for them. */
   readonly #beside = new Set<string>();
 
@@ -120,6 +122,9 @@ export class DockerSession extends BaseSession implements Session {
           limits: limitsOfCommand(limits, command),
           killAll: () => this.#killAll(),
           endSession: () => this.#endSession(),
+          leaveRunning: () => {
+            this.#leftRunning = true;
+          },
           endedByMemory: () => this.#endedByMemory(),
         },
         options,
@@ -245,9 +250,13 @@ export class DockerSession extends BaseSession implements Session {
     return this.#inTurn(async () => {
       this.#takeStandby()?.close();
       await this.#requireTurn(undefined);
-      await this.#killAll().catch((error: unknown) => {
-        throw translateEngineError(error, { host: this.#place.host.address, act: "end a command", session: this.id });
-      });
+      await this.#endAll();
+    });
+  }
+
+  async #endAll(): Promise<void> {
+    await this.#killAll().catch((error: unknown) => {
+      throw translateEngineError(error, { host: this.#place.host.address, act: "end a command", session: this.id });
     });
   }
 
@@ -407,7 +416,11 @@ export class DockerSession extends BaseSession implements Session {
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(act);
+    const turn = this.#last.then(async () => {
+      if (this.#leftRunning) await this.#endAll();
+      this.#leftRunning = false;
+      return await act();
+    });
     this.#last = turn.catch(() => {});
     return turn;
   }

@@ -2,7 +2,8 @@
 // 1. The outcome's exit code is the engine's, read after the engine says that the exec has ended, and only where the guard
 //    reported the same; otherwise the command counts as killed.
 // 2. Whatever ends the wait (a clock, an abort, a guard that was killed), the command's processes are gone before the outcome is
-//    given, or the whole container is: closing a stream is no proof of death.
+//    given, or the whole container is: closing a stream is no proof of death. Where the engine does not answer, the next use of the session
+//    begins with their end.
 // 3. A container or engine lost after the command was sent is SANDBOX_OUTCOME_UNKNOWN, never an exit code. One exception: the engine says
 //    that the container ended because the command used its memory up. That is an ordinary end of the command, killed and out of memory.
 // 4. The guard writes the marker behind the output before it reports the end. Output and reports come through pipes of their own, so the
@@ -46,6 +47,8 @@ export interface CommandRun extends ContainerAt {
   readonly killAll: () => Promise<void>;
   /** Ends the container, because of what runs in it, and gives the error that says so. */
   readonly endSession: () => Promise<SandboxError>;
+  /** The wait is over, and the command may still run: whoever uses the session next ends it first. */
+  readonly leaveRunning: () => void;
   /** Asked only when the container is gone: did its own processes use its memory up? */
   readonly endedByMemory: () => Promise<boolean>;
 }
@@ -223,9 +226,12 @@ async function kill(
     return false;
   };
   if (await gone(GUARD_MS)) return;
-  // An engine that does not answer ends it when it goes on: the command's input is closed, which its guard watches.
-  // Who aborts waits for no engine; a clock has just heard it answer.
-  if (run.host.pulse.isSilent() || (why === "abort" && !answered)) return launcher.close();
+  // An engine that does not answer ends it when it goes on: the command's input is closed, which its guard watches, unless the command has
+  // stopped the guard. Who aborts waits for no engine; a clock has just heard it answer.
+  if (run.host.pulse.isSilent() || (why === "abort" && !answered)) {
+    run.leaveRunning();
+    return launcher.close();
+  }
   // The command has stopped its own killer: all the session runs goes.
   const swept = run.killAll().catch(() => {});
   if (await gone(KILL_MS)) return await swept;
