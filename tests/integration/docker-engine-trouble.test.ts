@@ -213,7 +213,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     const stalling = await wayTo(host);
     const session = await (await sandboxOn([stalling.host])).open(newSpec());
     const stop = new AbortController();
-    const stopAll = "for p in /proc/[0-9]*; do kill -STOP ${p#/proc/}; done 2>/dev/null; sleep 600";
+    const stopAll = `for p in /proc/[0-9]*; do kill -STOP \${p#/proc/}; done 2>/dev/null; sleep 600`;
     const { outcome } = await stalledIn(stalling, session, `bash -c '${stopAll}'`, { signal: stop.signal });
     // The engine says nothing of what the command does meanwhile. If it has not stopped its guard by then, the guard ends it.
     await pause(1_000);
