@@ -209,9 +209,14 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await until(async () => !(await sh(other, "pgrep -x sleep; true")).output.includes("\n"));
   });
 
-  it("a command that stopped its guard, given up while its engine hangs, is ended before the session is used again", async () => {
+  it.each([
+    ["the same session object is used again", false],
+    ["another activity opens the session and ends what was interrupted", true],
+  ])("a command that stopped its guard, given up while its engine hangs, is ended before %s", async (_, opensAnew) => {
     const stalling = await wayTo(host);
-    const session = await (await sandboxOn([stalling.host])).open(newSpec());
+    const sandbox = await sandboxOn([stalling.host]);
+    const spec = newSpec();
+    const session = await sandbox.open(spec);
     const stop = new AbortController();
     const stopAll = `for p in /proc/[0-9]*; do kill -STOP \${p#/proc/}; done 2>/dev/null; sleep 600`;
     const { outcome } = await stalledIn(stalling, session, `bash -c '${stopAll}'`, { signal: stop.signal });
@@ -220,7 +225,9 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     stop.abort(new Error("The worker is shutting down."));
     await expect(outcome).rejects.toThrow("shutting down");
     stalling.goOn();
-    expect((await sh(session, "pgrep -c -x sleep; echo on")).output).toBe("0\non\n");
+    const next = opensAnew ? await sandbox.open(spec) : session;
+    if (opensAnew) await next.endAllBut([]);
+    expect((await sh(next, "pgrep -c -x sleep; echo on")).output).toBe("0\non\n");
   });
 
   it("a judge's guest that stalls with its engine is not out of time", async () => {

@@ -20,7 +20,7 @@ const field = /\{(?:login|handle|id|key)\}/;
 
 export interface ClassFileWithPlaces {
   readonly subject: TrustSubject;
-  /** The lines from the first place on, without comments. What is left out is counted. */
+  /** The lines from the first place on, without comments, and a count of the lines left out. */
   readonly shows: readonly string[];
   readonly stat: Stats;
 }

@@ -90,7 +90,7 @@ describe("what the OpenAPI document tells people", () => {
     }
   });
 
-  it("has the body of everything that a webhook is told, with an example that fits", () => {
+  it("describes the body of every webhook delivery, with a valid example", () => {
     type Told = { post: { requestBody: { content: { "application/json": { schema: object; example: unknown } } } } };
     const { webhooks } = openapiDocument("1.2.3") as { webhooks: Record<string, Told> };
     const events = Object.keys(webhookBodies);

@@ -91,7 +91,7 @@ function operation(name: RouteName, route: Route, schemas: Json, problemRef: Jso
   };
 }
 
-/** What is sent to the address of a webhook. */
+/** The requests that are sent to a webhook. */
 function webhooksOf(schemas: Json): Json {
   const parameters = Object.entries(signatureHeaders).map(([name, description]) => ({
     ...{ name, in: "header", required: true, description, schema: text },

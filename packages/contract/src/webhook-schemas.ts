@@ -78,7 +78,7 @@ export const deliveryQuery = z.object({
 });
 export const deliveryPage = named("DeliveryPage", page(delivery));
 
-/** What is sent, by its `type`: the whole body of the request. */
+/** The body of the request, by its `type`. */
 function told<Type extends string, Data extends z.ZodType>(type: Type, means: string, data: Data) {
   const name = type.replace(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase());
   return named(

@@ -10,7 +10,7 @@ export function parseShallow(text: string): unknown {
   return JSON.parse(text);
 }
 
-/** One pass, which ends where it is too deep. What is no JSON is left to the parser. */
+/** Reads the text once, and stops where it is too deep. The parser refuses text that is not JSON. */
 function isDeep(text: string): boolean {
   let depth = 0;
   let quoted = false;

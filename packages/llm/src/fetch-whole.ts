@@ -271,7 +271,7 @@ class WholeReply {
 /** Throws what must not be parsed. */
 function checked(text: string, ok: boolean, contentType: string | null, mostValues: number): string {
   const isJson = /[/+]json\b/i.test(contentType ?? "");
-  // Events that are called JSON are told as what they are.
+  // An event stream with a JSON content type is reported as an event stream.
   if (ok && isJson && /^\s{0,20}(?:data|event|id|retry)?:/.test(text)) return readEvents(text);
   const why = !ok || isJson ? parsingRefused(text, mostValues) : null;
   if (why !== null) throw new SyntaxError(why);

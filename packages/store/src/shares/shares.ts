@@ -22,7 +22,7 @@ const restMs = 50;
 /** Tenants that started runs last are remembered. */
 const mostRemembered = 1_000;
 
-/** Of the open runs, which have places of their own only outside a batch, no more are counted than there are places. */
+/** Counts open root runs outside of batches, at most as many as there are places. */
 const text = `
   select p.places, (select true from runs r where r.tenant = $2 and ${queuedSql("r")} limit 1) is not null as queued,
     (select count(*)::integer from (
