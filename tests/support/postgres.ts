@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { inject } from "vitest";
 import { askService } from "./ask-services.ts";
@@ -24,17 +25,29 @@ const lane = () => process.env.VITEST_POOL_ID ?? "1";
 
 async function createDatabase(server: string, from: string): Promise<TestDatabase> {
   const name = `markmill_test_${inject("testServices").run}_${randomBytes(4).toString("hex")}`;
-  await administer(server, `create database "${name}" ${from} ${copying}`);
+  await withClient(server, (client) => client.query(`create database "${name}" ${from} ${copying}`));
   const url = new URL(server);
   url.pathname = `/${name}`;
-  return { url: url.href, name, drop: () => administer(server, `drop database if exists "${name}" with (force)`) };
+  return { url: url.href, name, drop: () => dropDatabase(server, name) };
 }
 
-async function administer(url: string, statement: string): Promise<void> {
+/**
+ * `pool.end()` resolves before its connections are closed. A drop that terminated them would raise an error that
+ * nobody listens for, so it waits a moment for them to go, and terminates only those that a test left open.
+ */
+async function dropDatabase(server: string, name: string): Promise<void> {
+  const open = "select from pg_stat_activity where datname = $1 and backend_type = 'client backend'";
+  await withClient(server, async (client) => {
+    for (let look = 0; look < 40 && (await client.query(open, [name])).rowCount !== 0; look += 1) await sleep(25);
+    await client.query(`drop database if exists "${name}" with (force)`);
+  });
+}
+
+async function withClient(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(statement);
+    await work(client);
   } finally {
     await client.end();
   }
