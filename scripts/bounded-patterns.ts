@@ -118,7 +118,7 @@ export const bounded: readonly BoundedPattern[] = [
     begins: "new RegExp(",
     because: "a script of replies is written by the person who runs it, for tests",
   },
-  { file: "packages/pattern/src/character-set.ts", begins: "new RegExp(`[", because: "one character" },
+  { file: "packages/engine/src/pattern/character-set.ts", begins: "new RegExp(`[", because: "one character" },
   {
     file: "packages/sandbox/src/docker/launcher-script.ts",
     begins: "new RegExp(`^",

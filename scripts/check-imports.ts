@@ -4,7 +4,6 @@ import { globSync, readFileSync } from "node:fs";
 
 /** A package may import packages of a strictly lower layer. */
 const layers: Record<string, number> = {
-  "@markmill/pattern": -1,
   "@markmill/engine": 0,
   "@markmill/config": 0,
   "@markmill/markdown": 0,

@@ -3,12 +3,13 @@
  * can see why an edge was taken. A text that is too long, or a search that is too costly, throws an Excess: nothing is decided on a part
  * of a text.
  */
-import { parsePattern, searchWithin } from "@markmill/pattern";
 import { briefText, Excess } from "./bounds.ts";
 import type { Comparison, Condition } from "./condition.ts";
 import { type Effort, newEffort } from "./match-effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
+import { searchWithin } from "./pattern/match-pattern.ts";
+import { parsePattern } from "./pattern/parse-pattern.ts";
 import { isPlainNumber, looksNumeric, type NumberFound, type NumberReading, readNumber } from "./read-number.ts";
 import { namedValue, type Resolved, resolve, type Scope } from "./resolve.ts";
 import type { WarningCode } from "./warning-codes.ts";

@@ -43,6 +43,7 @@ export {
 export { calleeFailure } from "./nodes/call.ts";
 export type { Operand } from "./operand.ts";
 export { parseShallow } from "./parse-shallow.ts";
+export { parsePattern } from "./pattern/parse-pattern.ts";
 export type * from "./program.ts";
 export { looksNumeric, type NumberReading, readNumber } from "./read-number.ts";
 export { placesOf } from "./render.ts";

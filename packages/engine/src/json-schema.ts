@@ -3,11 +3,12 @@
  * Written here because models, students and foreign servers write what is checked: the check must end, whatever they write.
  *
  * J1  It never throws. Beyond a depth or an amount of work the answer is a finding that says so.
- * J2  Regular expressions are those of packages/pattern, in linear time.
+ * J2  Regular expressions are those of the folder pattern, in linear time.
  * J3  A keyword that is not known says nothing, as the standard wants it. One that is known and malformed is a problem of the schema.
  * J4  `format` is checked only where a wrong value is certain; every other format is a note for readers.
  */
-import { parsePattern, searchWithin } from "@markmill/pattern";
+import { searchWithin } from "./pattern/match-pattern.ts";
+import { parsePattern } from "./pattern/parse-pattern.ts";
 
 export interface SchemaFinding {
   /** Into the value, `grades.0.points`; empty for the whole. */

@@ -1,4 +1,4 @@
-import { parsePattern } from "@markmill/pattern";
+import { parsePattern } from "@markmill/engine";
 
 /** What the engine's regular expressions refuse in a source, or null. */
 export function checkPattern(source: string): { readonly message: string; readonly offset: number } | null {

@@ -1,2 +1,0 @@
-export { searchWithin } from "./match-pattern.ts";
-export { parsePattern } from "./parse-pattern.ts";
