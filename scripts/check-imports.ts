@@ -4,11 +4,11 @@ import { globSync, readFileSync } from "node:fs";
 
 /** A package may import packages of a strictly lower layer. */
 const layers: Record<string, number> = {
+  "@markmill/base": -1,
   "@markmill/engine": 0,
   "@markmill/config": 0,
   "@markmill/markdown": 0,
   "@markmill/process-identity": 0,
-  "@markmill/patience": 0,
   "@markmill/thread": 0,
   "@markmill/contract": 0,
   "@markmill/csv": 0,

@@ -1,5 +1,5 @@
 /** A reply that is paid for is held until it is recorded (I3): what may pass is waited for as long as its call may last. */
-import { mayPass, patiently } from "@markmill/patience";
+import { mayPass, patiently } from "@markmill/base";
 
 export interface Recording {
   readonly signal?: AbortSignal | undefined;

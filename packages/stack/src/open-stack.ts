@@ -4,9 +4,9 @@
  */
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
+import { mayPass, type Patience, patiently } from "@markmill/base";
 import type { Config } from "@markmill/config";
 import type { EmbeddedPostgres } from "@markmill/embedded-postgres";
-import { mayPass, type Patience, patiently } from "@markmill/patience";
 import type { Queues } from "@markmill/queue";
 import type { WarmPoolWish } from "@markmill/sandbox";
 import type { Store, TenantStore } from "@markmill/store";

@@ -6,7 +6,7 @@
  *     only later is reported instead, and tried again. Each try that fails is reported.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { mayPass } from "@markmill/patience";
+import { mayPass } from "@markmill/base";
 import { QueueError, type Queues } from "@markmill/queue";
 
 const againMs = 2_000;

@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
+import { type Patience, patiently } from "@markmill/base";
 import type { Script, ScriptedModel } from "@markmill/llm";
-import { type Patience, patiently } from "@markmill/patience";
 import type { Machine } from "@markmill/store/machine";
 import { type RunOptions, scriptKey, scriptUrl } from "./run-options.ts";
 import { WrongInput } from "./wrong-input.ts";

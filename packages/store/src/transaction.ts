@@ -1,4 +1,4 @@
-import { patiently } from "@markmill/patience";
+import { patiently } from "@markmill/base";
 import type { Pool, PoolClient } from "pg";
 import { isContention } from "./store-error.ts";
 

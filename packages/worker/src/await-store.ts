@@ -1,5 +1,5 @@
 /** A database that is away for a moment is waited for: what was done outside must not be lost for it. */
-import { doubling, mayPass, patiently } from "@markmill/patience";
+import { doubling, mayPass, patiently } from "@markmill/base";
 import { StoreError } from "@markmill/store";
 
 /** As long as a commit waits. */

@@ -17,6 +17,7 @@
  * After it, before the doorbells are rung: what is asked stands in its row or on its run's, and the same or another delivery, or the
  * supervisor, rings it; what was claimed with it (followed.ts) only the supervisor, when its lease is over. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
+import { doubling, type Patience, patiently } from "@markmill/base";
 import {
   type ActivityRef,
   activityKey,
@@ -26,7 +27,6 @@ import {
   weighState,
   workKinds,
 } from "@markmill/engine";
-import { doubling, type Patience, patiently } from "@markmill/patience";
 import type { Pool, PoolClient } from "pg";
 import type { Database } from "../database.ts";
 import type { DatabaseClock } from "../database-clock.ts";

@@ -1,0 +1,1 @@
+export { doubling, mayPass, type Patience, patiently } from "./retry/patiently.ts";

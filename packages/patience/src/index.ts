@@ -1,1 +1,0 @@
-export { doubling, mayPass, type Patience, patiently } from "./patiently.ts";
