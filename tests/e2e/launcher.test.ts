@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { identifyProcess } from "@markmill/process-identity";
+import { identifyProcess } from "@markmill/base";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compileCache } from "../support/compile-cache.ts";
 

@@ -1,7 +1,7 @@
 /** `MARKMILL_HOME/up.json` names the process that `markmill up` is, for `markmill down`. */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isAlive, ownIdentity, type ProcessIdentity, readIdentity, writeIdentity } from "@markmill/process-identity";
+import { isAlive, ownIdentity, type ProcessIdentity, readIdentity, writeIdentity } from "@markmill/base";
 
 const name = "up.json";
 

@@ -7,7 +7,7 @@
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isAlive, ownIdentity, readIdentity, writeIdentity } from "@markmill/process-identity";
+import { isAlive, ownIdentity, readIdentity, writeIdentity } from "@markmill/base";
 import { EmbeddedPostgresError } from "./embedded-postgres-error.ts";
 
 export const lockFileName = "start.lock";

@@ -3,7 +3,7 @@
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { identifyProcess, type ProcessIdentity } from "@markmill/process-identity";
+import { identifyProcess, type ProcessIdentity } from "@markmill/base";
 
 export type Postmaster = {
   readonly process: ProcessIdentity;

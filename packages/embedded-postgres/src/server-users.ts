@@ -5,7 +5,7 @@
 // S3 The last user out stops the server, whoever started it.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isAlive, ownIdentity, readIdentity, writeIdentity } from "@markmill/process-identity";
+import { isAlive, ownIdentity, readIdentity, writeIdentity } from "@markmill/base";
 
 export const usersDirectoryName = "users";
 let registrations = 0;

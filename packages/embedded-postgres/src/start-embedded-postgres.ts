@@ -18,7 +18,7 @@ import { chmod, chown, lstat, mkdir, open, readFile, realpath, rename, rm, rmdir
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isAlive } from "@markmill/process-identity";
+import { isAlive } from "@markmill/base";
 import pg from "pg";
 import { chooseServerUser, type ServerUser } from "./choose-server-user.ts";
 import { createCluster, findCluster, pathAsSeenBy, superuser } from "./create-cluster.ts";

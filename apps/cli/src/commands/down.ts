@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isAlive } from "@markmill/process-identity";
+import { isAlive } from "@markmill/base";
 import { requireConfig } from "@markmill/stack";
 import { type Command, CommandError, exitCodes } from "../command.ts";
 import { parseFlags } from "../parse-words.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { identifyProcess } from "@markmill/process-identity";
+import { identifyProcess } from "@markmill/base";
 import {
   aborted,
   catchInterrupts,

@@ -5,7 +5,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ProcessStat } from "@markmill/process-identity";
+import type { ProcessStat } from "@markmill/base";
 import type { SessionCgroup } from "./cgroup.ts";
 import type { Holder } from "./session-directory.ts";
 import { listInside } from "./session-processes.ts";

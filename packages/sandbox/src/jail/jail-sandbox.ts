@@ -9,7 +9,7 @@ import { randomInt } from "node:crypto";
 import { constants as fsConstants } from "node:fs";
 import { open as openFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
-import { isAlive } from "@markmill/process-identity";
+import { isAlive } from "@markmill/base";
 import { checkSessionId, checkSessionSpec } from "../check-spec.ts";
 import { LeaseKeeper } from "../lease.ts";
 import { packFiles, packTrees } from "../pack-files.ts";

@@ -4,7 +4,7 @@
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { isAlive } from "@markmill/process-identity";
+import { isAlive } from "@markmill/base";
 import { BaseSession, type FileRequest } from "../base-session.ts";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, limitsOfCommand } from "../check-spec.ts";

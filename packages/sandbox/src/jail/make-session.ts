@@ -3,7 +3,7 @@
 
 import { hash, randomInt } from "node:crypto";
 import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
-import { isAlive, ownIdentity, readProcessStat } from "@markmill/process-identity";
+import { isAlive, ownIdentity, readProcessStat } from "@markmill/base";
 import { refusedUnpacked } from "../pack-files.ts";
 import type { SessionSpec } from "../port.ts";
 import { cgroupFor, createCgroup, removeCgroup } from "./cgroup.ts";

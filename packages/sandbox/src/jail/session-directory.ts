@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { link, mkdir, readdir, readFile, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isAlive, ownIdentity, type ProcessIdentity } from "@markmill/process-identity";
+import { isAlive, ownIdentity, type ProcessIdentity } from "@markmill/base";
 import type { Limits } from "../limits.ts";
 import type { SessionLabels } from "../port.ts";
 import type { SessionCgroup } from "./cgroup.ts";

@@ -4,7 +4,7 @@
 // 2. `killAllBut` returns when the processes are gone, or says that they are not.
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { type ProcessIdentity, type ProcessStat, readProcessStat } from "@markmill/process-identity";
+import { type ProcessIdentity, type ProcessStat, readProcessStat } from "@markmill/base";
 import type { Holder } from "./session-directory.ts";
 
 const ROUNDS = 100;

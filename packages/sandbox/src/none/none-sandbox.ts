@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { type ProcessIdentity, type ProcessStat, readProcessStat } from "@markmill/process-identity";
+import { type ProcessIdentity, type ProcessStat, readProcessStat } from "@markmill/base";
 import { BaseSession, type FileRequest } from "../base-session.ts";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
