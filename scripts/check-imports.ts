@@ -8,7 +8,6 @@ const layers: Record<string, number> = {
   "@markmill/engine": 0,
   "@markmill/config": 0,
   "@markmill/markdown": 0,
-  "@markmill/thread": 0,
   "@markmill/contract": 0,
   "@markmill/csv": 0,
   "@markmill/grading": 0,

@@ -4,7 +4,7 @@
  * the next one gets a new thread. After `mostMs` an upload is given up, and the thread with it.
  */
 import type { Worker } from "node:worker_threads";
-import { startThread } from "@markmill/thread";
+import { startThread } from "@markmill/base";
 import { type LoadedUpload, type LoadOrder, loadUpload, type Upload } from "./load-upload.ts";
 import { Refusal } from "./refusal.ts";
 

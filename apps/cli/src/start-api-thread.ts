@@ -1,6 +1,6 @@
 /** Starts the thread that serves the API (api-thread.ts), and ends it. */
+import { startThread } from "@markmill/base";
 import type { Config } from "@markmill/config";
-import { startThread } from "@markmill/thread";
 
 export interface ApiThreadData {
   /** With the address of the database: the thread starts no server. */

@@ -1,5 +1,5 @@
 /** Works that look alike (similar-pairs.ts), found in a thread of its own: hundreds of works take seconds. */
-import { createThreadCalls } from "@markmill/thread";
+import { createThreadCalls } from "@markmill/base";
 import type { SimilarWorks, similarPairs } from "./similar-pairs.ts";
 
 const inThread = createThreadCalls<{ readonly similarPairs: typeof similarPairs }>(

@@ -16,7 +16,7 @@
  * kill -9: process and thread end together, the connection with them, and the leases by themselves.
  */
 import type { Worker } from "node:worker_threads";
-import { startThread } from "@markmill/thread";
+import { startThread } from "@markmill/base";
 import { renewLeases } from "./commit/claim.ts";
 import type { Database } from "./database.ts";
 import { createLeaseTable } from "./lease-table.ts";

@@ -1,5 +1,5 @@
 /** What a person reads of a page: a long page is read in a thread of its own, a short one at once. */
-import { createThreadCalls } from "@markmill/thread";
+import { createThreadCalls } from "@markmill/base";
 import type * as htmlText from "./html-text.ts";
 
 interface Readers {

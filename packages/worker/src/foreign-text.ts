@@ -2,7 +2,7 @@
  * Reads text of students and models: a short one at once, a long one in a thread of its own. So the worker renews its leases and serves other
  * runs meanwhile.
  */
-import { createThreadCalls } from "@markmill/thread";
+import { createThreadCalls } from "@markmill/base";
 import { foreignTextFunctions as functions } from "./foreign-text-functions.ts";
 
 /** Characters: whatever they are, they are read in a few milliseconds. */

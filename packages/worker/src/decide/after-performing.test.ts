@@ -1,6 +1,6 @@
+import { ThreadCallFailed } from "@markmill/base";
 import { defaultBounds } from "@markmill/engine";
 import { StoreError } from "@markmill/store";
-import { ThreadCallFailed } from "@markmill/thread";
 import { describe, expect, it } from "vitest";
 import { done, failed } from "../performed.ts";
 import { afterFailedPerformance, afterPerforming, mayAct, refuseToPerform } from "./after-performing.ts";

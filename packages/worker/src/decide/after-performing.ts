@@ -1,9 +1,9 @@
 /** What becomes of a claimed activity before, and after, it was performed. */
+import { ThreadCallFailed } from "@markmill/base";
 import { type Bounds, outcomeExcess, type WorkKind, workKinds } from "@markmill/engine";
 import type { Answer } from "@markmill/queue";
 import { isTroubleOfServer, StoreError } from "@markmill/store";
 import type { Claimed } from "@markmill/store/machine";
-import { ThreadCallFailed } from "@markmill/thread";
 import { failed, type Performed } from "../performed.ts";
 
 /** What can be committed. */

@@ -1,3 +1,0 @@
-export { answerThreadCalls } from "./answer-thread-calls.ts";
-export { startThread } from "./start-thread.ts";
-export { createThreadCalls, ThreadCallFailed } from "./thread-calls.ts";
