@@ -7,7 +7,6 @@ const layers: Record<string, number> = {
   "@markmill/base": -1,
   "@markmill/engine": 0,
   "@markmill/config": 0,
-  "@markmill/markdown": 0,
   "@markmill/contract": 0,
   "@markmill/csv": 0,
   "@markmill/grading": 0,
@@ -37,6 +36,8 @@ const entries: Record<string, readonly string[]> = {
   "@markmill/sandbox/codes": ["@markmill/stack"],
   "@markmill/tools/codes": ["@markmill/stack"],
   "@markmill/worker/codes": ["@markmill/stack"],
+  // Blocks of Markdown, without the dialects.
+  "@markmill/definition/markdown": ["@markmill/sandbox"],
   // What is public, without the tools themselves.
   "@markmill/tools/address-rules": ["@markmill/classroom", "@markmill/stack"],
   "@markmill/tools/checked-fetch": ["@markmill/stack"],

@@ -1,8 +1,8 @@
 // The `# Rubric` section of a Markdown file, a workflow or a file of its own.
 import { type Rubric, type RubricFindingCode, type RubricLine, readRubric } from "@markmill/grading";
-import { BlockScanner } from "@markmill/markdown";
 import type { Finding } from "./finding.ts";
 import type { FindingCode } from "./finding-codes.ts";
+import { BlockScanner } from "./markdown/block-scanner.ts";
 import { Report } from "./report.ts";
 
 export function readRubricFile(

@@ -4,7 +4,7 @@
 //    is the one block of the reply.
 // 3. What does not run, a block or lines of one, is listed with the reason.
 
-import { BlockScanner } from "@markmill/markdown";
+import { BlockScanner } from "@markmill/definition/markdown";
 import type { CommandKind } from "../port.ts";
 import { readCommands } from "./read-commands.ts";
 

@@ -14,8 +14,8 @@ import {
   type SandboxNeeds,
 } from "@markmill/engine";
 import { type Rubric, readRubric, writeRubric } from "@markmill/grading";
-import { BlockScanner } from "@markmill/markdown";
 import { stringify } from "yaml";
+import { BlockScanner } from "../../markdown/block-scanner.ts";
 import { formatDuration, formatMoney } from "../../quantity.ts";
 import type { Drawing, FormatOptions } from "../dialect.ts";
 import { activityKind } from "./activity-kind.ts";

@@ -6,9 +6,9 @@
  * R2  No file includes itself, directly or through others; nesting and total size are bounded.
  */
 
-import { BlockScanner, type Line } from "@markmill/markdown";
 import { MAX_FILE_BYTES } from "../../decode-source.ts";
 import type { Place } from "../../finding.ts";
+import { BlockScanner, type Line } from "../../markdown/block-scanner.ts";
 import { protectedFix, protectedReason } from "../../protected-path.ts";
 import { locate } from "../../workspace.ts";
 import type { WorkspaceReader } from "../../workspace-reader.ts";

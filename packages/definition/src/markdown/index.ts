@@ -1,0 +1,1 @@
+export { BlockScanner } from "./block-scanner.ts";

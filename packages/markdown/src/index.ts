@@ -1,1 +1,0 @@
-export { BlockScanner, type Line } from "./block-scanner.ts";
