@@ -22,7 +22,6 @@ const layers: Record<string, number> = {
   "@markmill/tools": 2,
   "@markmill/classroom": 3,
   "@markmill/worker": 3,
-  "@markmill/supervisor": 3,
   "@markmill/stack": 4,
   "@markmill/api": 5,
   markmill: 6,
@@ -38,6 +37,8 @@ const entries: Record<string, readonly string[]> = {
   "@markmill/worker/codes": ["@markmill/stack"],
   // Blocks of Markdown, without the dialects.
   "@markmill/definition/markdown": ["@markmill/sandbox"],
+  // The supervisor, without the worker.
+  "@markmill/worker/supervisor": ["@markmill/stack"],
   // What is public, without the tools themselves.
   "@markmill/tools/address-rules": ["@markmill/classroom", "@markmill/stack"],
   "@markmill/tools/checked-fetch": ["@markmill/stack"],
@@ -45,7 +46,7 @@ const entries: Record<string, readonly string[]> = {
   "@markmill/stack/testing-batch": ["markmill"],
   // An MCP server for tests.
   "@markmill/tools/testing-mcp-server": ["@markmill/worker"],
-  "@markmill/store/machine": ["@markmill/worker", "@markmill/supervisor", "@markmill/stack"],
+  "@markmill/store/machine": ["@markmill/worker", "@markmill/stack"],
 };
 
 type Manifest = { name: string; dependencies?: Record<string, string> };

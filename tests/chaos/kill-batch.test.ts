@@ -2,7 +2,7 @@
  * kill -9 of the supervisor between reserving a run's id, making the run and ringing it, and of supervisor and workers in the middle of a
  * class: nothing is lost, nobody is graded twice, no call is paid twice.
  */
-import { startSupervisor } from "@markmill/supervisor";
+import { startSupervisor } from "@markmill/worker/supervisor";
 import { describe, expect, inject, it } from "vitest";
 import { memberOf } from "../support/class.ts";
 import { gradableClass, gradingScript } from "../support/graded-class.ts";

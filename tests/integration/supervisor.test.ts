@@ -2,7 +2,7 @@
 
 import type { Doorbell } from "@markmill/engine";
 import { openQueues, type Queues, type Serving } from "@markmill/queue";
-import { type RunningSupervisor, type SupervisorParts, startSupervisor } from "@markmill/supervisor";
+import { type RunningSupervisor, type SupervisorParts, startSupervisor } from "@markmill/worker/supervisor";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";

@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tellWebhooks } from "@markmill/supervisor";
+import { tellWebhooks } from "@markmill/worker/supervisor";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { webhookBodies } from "../../packages/contract/src/webhook-schemas.ts";
 import { webhookSender } from "../../packages/stack/src/send-webhook.ts";

@@ -1,6 +1,6 @@
 // A supervisor in a process of its own, for tests that kill it. Its settings are the one argument, as JSON.
 import { type BackendOptions, openQueues } from "@markmill/queue";
-import { startSupervisor } from "@markmill/supervisor";
+import { startSupervisor } from "@markmill/worker/supervisor";
 import { openStore } from "./store.ts";
 
 interface Settings {

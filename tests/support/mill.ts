@@ -17,8 +17,8 @@ import {
 } from "@markmill/llm";
 import { type BackendOptions, openQueues, type Queues } from "@markmill/queue";
 import { createNoneSandbox, type Sandbox } from "@markmill/sandbox";
-import { startSupervisor } from "@markmill/supervisor";
 import { appLabel, openWorker } from "@markmill/worker";
+import { startSupervisor } from "@markmill/worker/supervisor";
 import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
 import { type GatedModel, startGatedModel } from "./gated-model.ts";

@@ -164,7 +164,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
           components.push(workerHealth(started.worker), workerSandboxHealth(started.worker));
         }
         if (wanted.supervisor) {
-          const { startSupervisor } = await import("@markmill/supervisor");
+          const { startSupervisor } = await import("@markmill/worker/supervisor");
           const { retentionDays, batchRuns, runsPerTenant } = config;
           const webhooks = webhookSender(config.tools.allow);
           closing.push(webhooks.close);

@@ -1,6 +1,6 @@
 /** Sends what webhooks are told, to addresses that tools may reach (TOOL_ALLOW) and to no others. */
-import type { SendWebhook } from "@markmill/supervisor";
 import type { AllowedAddress } from "@markmill/tools/address-rules";
+import type { SendWebhook } from "@markmill/worker/supervisor";
 
 const mostOfAnswer = 64 * 1024;
 

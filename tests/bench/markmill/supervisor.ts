@@ -1,5 +1,5 @@
 /** A supervisor as it ships, for the idle measurement. */
-import { startSupervisor } from "@markmill/supervisor";
+import { startSupervisor } from "@markmill/worker/supervisor";
 import { attendProducer } from "./attend-producer.ts";
 import { openParts, quietLog } from "./open-parts.ts";
 
