@@ -84,7 +84,11 @@ export const bounded: readonly BoundedPattern[] = [
     begins: String.raw`/(\\*)\$(\w*)$/`,
     because: "the 200 characters before a place",
   },
-  { file: "packages/gradebook/src/export/file-name.ts", begins: "/[. ]+$/", because: "a name cut to 60 characters" },
+  {
+    file: "packages/classroom/src/gradebook/export/file-name.ts",
+    begins: "/[. ]+$/",
+    because: "a name cut to 60 characters",
+  },
   { file: "packages/grading/src/attempt-signs.ts", begins: "new RegExp(`", because: ofSigns },
   { file: "packages/grading/src/attempt-signs.ts", begins: String.raw`/\bplease\b.{0,40}`, because: ofSigns },
   { file: "packages/grading/src/attempt-signs.ts", begins: String.raw`/\b(?:instructor|professor`, because: ofSigns },

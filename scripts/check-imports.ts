@@ -10,7 +10,6 @@ const layers: Record<string, number> = {
   "@markmill/contract": 0,
   "@markmill/csv": 0,
   "@markmill/grading": 0,
-  "@markmill/gradebook": 1,
   "@markmill/definition": 1,
   "@markmill/embedded-postgres": 2,
   "@markmill/store": 2,
@@ -39,6 +38,8 @@ const entries: Record<string, readonly string[]> = {
   "@markmill/definition/markdown": ["@markmill/sandbox"],
   // The supervisor, without the worker.
   "@markmill/worker/supervisor": ["@markmill/stack"],
+  // Grades handed over to gradebooks, and reports, without what reads a class.
+  "@markmill/classroom/gradebook": ["@markmill/stack", "markmill"],
   // What is public, without the tools themselves.
   "@markmill/tools/address-rules": ["@markmill/classroom", "@markmill/stack"],
   "@markmill/tools/checked-fetch": ["@markmill/stack"],

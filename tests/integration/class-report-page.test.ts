@@ -2,7 +2,7 @@
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { classHtml, type GradeSheet } from "@markmill/gradebook";
+import { classHtml, type GradeSheet } from "@markmill/classroom/gradebook";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openBrowser } from "../support/chromium.ts";
 

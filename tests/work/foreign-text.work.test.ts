@@ -83,14 +83,14 @@ const further: Readonly<Record<string, readonly unknown[]>> = {
   "grading/slash-in-script.ts unsure": [0, 1_000_000],
   "grading/test-results.ts readTestResults": [nonce],
   "grading/trim-end.ts trimEnd": [/\s/],
-  "gradebook/report/pdf-fonts.ts fontRuns": ["plain"],
-  "gradebook/report/pdf-fonts.ts numbersOf": ["plain"],
+  "classroom/gradebook/report/pdf-fonts.ts fontRuns": ["plain"],
+  "classroom/gradebook/report/pdf-fonts.ts numbersOf": ["plain"],
   "llm/fit-context.ts shortenPrompt": [1_000],
   "llm/hash-embedding.ts hashEmbedding": [64],
   "llm/model-catalogue.ts parseModels": ["models.yaml"],
   "llm/script.ts fillTemplate": [new Map([["a", "v"]])],
   "llm/script.ts parseScript": ["script.yaml"],
-  "pattern/alphabet.ts after": [0],
+  "engine/pattern/alphabet.ts after": [0],
   "sandbox/commands/command-policy.ts judgeCommand": [{ kind: "deny", names: ["rm"] }],
   "sandbox/commands/read-commands.ts readCommands": ["session"],
   "sandbox/commands/split-commands.ts splitCommands": [async () => ""],
@@ -104,7 +104,7 @@ const further: Readonly<Record<string, readonly unknown[]>> = {
 /** Not counted here, and why. */
 const leftOut: Readonly<Record<string, string>> = {
   "classroom/positioned-yaml.ts readPositioned": "readClassFile calls it",
-  "pattern/compile-syntax.ts compileSyntax": "parsePattern calls it with the syntax",
+  "engine/pattern/compile-syntax.ts compileSyntax": "parsePattern calls it with the syntax",
   "llm/read-yaml.ts readYaml": "parseModels and parseScript call it",
   "llm/decode-body.ts decodeBody": "zlib, bounded by bytes",
   "tools/read-page.ts headingsAndParagraphs": "a thread around html-text.ts",
@@ -174,13 +174,13 @@ async function others(): Promise<Readonly<Record<string, Reader>>> {
   const { step } = await import("../../packages/engine/src/step.ts");
   const { testsOfGradescope, readGradescopeResults } = await import("../../packages/grading/src/gradescope-results.ts");
   const { loadDefinition } = await import("../../packages/definition/src/load-definition.ts");
-  const { classHtml } = await import("../../packages/gradebook/src/report/class-report.ts");
-  const { reportFor } = await import("../../packages/gradebook/src/report/student-report.ts");
-  const { studentHtml } = await import("../../packages/gradebook/src/report/student-html.ts");
-  const { studentMarkdown } = await import("../../packages/gradebook/src/report/student-markdown.ts");
-  const { breakLines } = await import("../../packages/gradebook/src/report/pdf-lines.ts");
-  const { exportGrades } = await import("../../packages/gradebook/src/export/export-grades.ts");
-  const { criteria, gradeOf, row, sheetOf } = await import("../../packages/gradebook/src/testing-sheet.ts");
+  const { classHtml } = await import("../../packages/classroom/src/gradebook/report/class-report.ts");
+  const { reportFor } = await import("../../packages/classroom/src/gradebook/report/student-report.ts");
+  const { studentHtml } = await import("../../packages/classroom/src/gradebook/report/student-html.ts");
+  const { studentMarkdown } = await import("../../packages/classroom/src/gradebook/report/student-markdown.ts");
+  const { breakLines } = await import("../../packages/classroom/src/gradebook/report/pdf-lines.ts");
+  const { exportGrades } = await import("../../packages/classroom/src/gradebook/export/export-grades.ts");
+  const { criteria, gradeOf, row, sheetOf } = await import("../../packages/classroom/src/gradebook/testing-sheet.ts");
 
   const people = [{ key: "1", name: "Ada Lovelace", id: "40171", login: "ada" }];
   const scrubber = new Scrubber(people, new Map([["1", "S1"]]), ["1"]);
@@ -423,11 +423,11 @@ const nestedTo = (depth: number): readonly string[] => {
 
 /** Not of others: what these read was written by this program. */
 const ours: ReadonlySet<string> = new Set([
-  "gradebook/import-rules/classroom.ts classroomTotals",
-  "gradebook/import-rules/gradescope.ts gradescopeProblems",
+  "classroom/gradebook/import-rules/classroom.ts classroomTotals",
+  "classroom/gradebook/import-rules/gradescope.ts gradescopeProblems",
   "grading/stored-results.ts storedResults",
   "llm/vectors-text.ts readVectors",
-  "process-identity/process-identity.ts readIdentity",
+  "base/processes/process-identity.ts readIdentity",
 ]);
 
 /** What a function hands to the parser of JSON, and the error of a full stack that it ends with. */

@@ -1,5 +1,5 @@
 /** Stays with a class until nothing goes on by itself, or the person goes; then says how it ended, and writes its papers. */
-import { statusOf } from "@markmill/gradebook";
+import { statusOf } from "@markmill/classroom/gradebook";
 import { releasedFor } from "@markmill/grading";
 import { commitOf, followBatch, type Stack } from "@markmill/stack";
 import type { BatchDetail } from "@markmill/store";

@@ -1,5 +1,5 @@
 /** When there is nothing more to wait for, and what the command then says by its exit code. Pure. */
-import type { RowStatus } from "@markmill/gradebook";
+import type { RowStatus } from "@markmill/classroom/gradebook";
 import type { BatchDetail } from "@markmill/store";
 import { countOf } from "./amounts.ts";
 import { exitCodes } from "./command.ts";

@@ -22,7 +22,7 @@ import {
   studentHtml,
   studentMarkdown,
   studentPdf,
-} from "@markmill/gradebook";
+} from "@markmill/classroom/gradebook";
 import type { FinalGrade } from "@markmill/grading";
 import { type ClassSheet, classSheet, commitOf, everyMember, everyWork, reviewerOf, type Stack } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";

@@ -16,8 +16,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { GradeSheet } from "@markmill/classroom/gradebook";
 import type { Config } from "@markmill/config";
-import type { GradeSheet } from "@markmill/gradebook";
 import { describeError, type Stack } from "@markmill/stack";
 import { countOf } from "./amounts.ts";
 import { readClassFacts } from "./class-facts.ts";

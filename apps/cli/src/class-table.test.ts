@@ -1,4 +1,4 @@
-import type { GradeSheet } from "@markmill/gradebook";
+import type { GradeSheet } from "@markmill/classroom/gradebook";
 import { describe, expect, it } from "vitest";
 import { classTable, printClassTable } from "./class-table.ts";
 import { textWidth } from "./fit-width.ts";

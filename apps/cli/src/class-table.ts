@@ -2,7 +2,7 @@
  * The class as a table that fits the screen: student, status, total, then the criteria. Criteria are first written shorter; those that
  * still have no room are named below the table, with the command that shows them. A program that reads the output gets all columns.
  */
-import { formatPoints, type GradeRow, type GradeSheet, statusOf } from "@markmill/gradebook";
+import { formatPoints, type GradeRow, type GradeSheet, statusOf } from "@markmill/classroom/gradebook";
 import type { Terminal } from "./command.ts";
 import { fitWidth, oneLine, textWidth } from "./fit-width.ts";
 import { foldText } from "./fold-text.ts";

@@ -1,11 +1,11 @@
 /** Every stable code there is, gathered from the packages that give them. docs/codes.md and 'markmill explain' are made of it. */
 import { classFindingCodes } from "@markmill/classroom";
+import { exportFindingCodes } from "@markmill/classroom/gradebook";
 import { configFindingCodes } from "@markmill/config";
 import { clientProblemCodes, problemCodes } from "@markmill/contract";
 import { dialects, findingCodes, startFindingCodes } from "@markmill/definition";
 import { embeddedPostgresErrorCodes } from "@markmill/embedded-postgres";
 import { failureCodes, isLimit, warningCodes } from "@markmill/engine";
-import { exportFindingCodes } from "@markmill/gradebook";
 import { rubricFindingCodes } from "@markmill/grading";
 import { modelFailureCodes, modelFileCodes, scriptedServerCodes, scriptFileCodes } from "@markmill/llm";
 import { queueErrorCodes } from "@markmill/queue";

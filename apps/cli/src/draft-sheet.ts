@@ -1,5 +1,5 @@
 /** The grades of a class before release: each unreleased one says that it is a draft, wherever a platform shows text. Pure. */
-import type { GradeSheet } from "@markmill/gradebook";
+import type { GradeSheet } from "@markmill/classroom/gradebook";
 
 const draftMark = "DRAFT - not released";
 

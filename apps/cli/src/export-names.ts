@@ -1,5 +1,5 @@
 /** Names of exported files: a draft says so, and no export takes the name of the teacher's own files. Pure. */
-import { type ExportTarget, fileNameOf, type GradeSheet } from "@markmill/gradebook";
+import { type ExportTarget, fileNameOf, type GradeSheet } from "@markmill/classroom/gradebook";
 
 const plain: Record<ExportTarget, string> = {
   ...{ canvas: "canvas.csv", moodle: "moodle.csv", gradescope: "gradescope", classroom: "classroom" },

@@ -5,7 +5,7 @@
  * R2  A student who joins a submission with a grade is named with the points.
  * R3  Marks of people that do not stand for the content that counts now are named with their submission.
  */
-import { formatPoints } from "@markmill/gradebook";
+import { formatPoints } from "@markmill/classroom/gradebook";
 import type { BatchWork, NewWork } from "@markmill/store";
 import { oneLine } from "./fit-width.ts";
 

@@ -1,5 +1,5 @@
 /** What grading anew may cost, and what it changed. Pure. */
-import { formatPoints } from "@markmill/gradebook";
+import { formatPoints } from "@markmill/classroom/gradebook";
 import type { BatchWork } from "@markmill/store";
 
 /** Nanodollars, by what each work cost on average per try; null: nothing is known of any. */

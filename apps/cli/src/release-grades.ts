@@ -9,7 +9,7 @@
  *
  * kill -9 between two releases: those before it stand, and the same command releases the rest. Released twice is released once.
  */
-import { type GradeSheet, statusOf } from "@markmill/gradebook";
+import { type GradeSheet, statusOf } from "@markmill/classroom/gradebook";
 import { releasedFor } from "@markmill/grading";
 import type { BatchWork, TenantBatches } from "@markmill/store";
 

@@ -1,4 +1,4 @@
-import { statusOf } from "@markmill/gradebook";
+import { statusOf } from "@markmill/classroom/gradebook";
 import type { GradeEvent } from "@markmill/grading";
 import { classSheet } from "@markmill/stack";
 import { batchOf, gradeOf, workOf } from "@markmill/stack/testing-batch";

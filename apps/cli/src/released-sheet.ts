@@ -6,7 +6,7 @@
  *     told. Of several it is the one that counted before.
  * S3  Every other student who handed in is named with a reason. Such a row has no marks, no total and no feedback.
  */
-import { type GradeRow, type GradeSheet, statusOf } from "@markmill/gradebook";
+import { type GradeRow, type GradeSheet, statusOf } from "@markmill/classroom/gradebook";
 import { releasedFor } from "@markmill/grading";
 import { type ClassSheet, countingWork } from "@markmill/stack";
 import type { BatchWork } from "@markmill/store";

@@ -1,5 +1,5 @@
 /** Progress of a class on stderr: where names may be said, a line for each work that wants a word, and on a screen one line below that is drawn anew. */
-import { formatPoints } from "@markmill/gradebook";
+import { formatPoints } from "@markmill/classroom/gradebook";
 import { type BatchLook, everyMember, type Stack } from "@markmill/stack";
 import type { BatchWork } from "@markmill/store";
 import { ended, progressLine } from "./class-progress.ts";

@@ -1,5 +1,5 @@
 /** How many students have which status. Pure: from the same rows as the table, the exports and the review list. */
-import { type GradeSheet, statusOf } from "@markmill/gradebook";
+import { type GradeSheet, statusOf } from "@markmill/classroom/gradebook";
 
 export function statusCounts({ rows }: Pick<GradeSheet, "rows">): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();

@@ -8,7 +8,7 @@
  *     criterion that the rubric no longer has; what replaced it or took it back exists.
  * O4  Every number follows from its parts: points are the sum of the criteria, the total is points less penalty, never below 0.
  */
-import { statusOf } from "@markmill/gradebook";
+import { statusOf } from "@markmill/classroom/gradebook";
 import type { Rubric } from "@markmill/grading";
 import { classSheet } from "@markmill/stack";
 import type { BatchMember, BatchWork } from "@markmill/store";

@@ -1,4 +1,4 @@
-import { statusOf } from "@markmill/gradebook";
+import { statusOf } from "@markmill/classroom/gradebook";
 import { describe, expect, it } from "vitest";
 import { classSheet } from "./class-sheet.ts";
 import { batchOf, gradeOf, workOf } from "./testing-batch.ts";

@@ -1,5 +1,5 @@
 /** The grades of a batch as they are handed over: one row per member, in the order of the roster's names. Pure. */
-import { feedbackText, type GradeRow, type GradeSheet } from "@markmill/gradebook";
+import { feedbackText, type GradeRow, type GradeSheet } from "@markmill/classroom/gradebook";
 import { type FinalGrade, mostPoints, releasedFor } from "@markmill/grading";
 import type { BatchDetail, BatchMember, BatchWork, WorkCommit } from "@markmill/store";
 import { countingWorkOf } from "./counting-work.ts";

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { decodeText } from "@markmill/csv";
 import {
   checkExport,
   type ExportedFile,
@@ -9,7 +8,8 @@ import {
   exportGrades,
   exportTargets,
   statusOf,
-} from "@markmill/gradebook";
+} from "@markmill/classroom/gradebook";
+import { decodeText } from "@markmill/csv";
 import { readBatchClass } from "../class-papers.ts";
 import { resultsOf, sheetHash } from "../class-results.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { formatPoints } from "@markmill/gradebook";
+import { formatPoints } from "@markmill/classroom/gradebook";
 import { type GradeEvent, readPoints } from "@markmill/grading";
 import { countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchWork, NewGradeEvent, TenantBatches } from "@markmill/store";

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
+import { formatPoints } from "@markmill/classroom/gradebook";
 import { suggest } from "@markmill/definition";
-import { formatPoints } from "@markmill/gradebook";
 import { catchInterrupts, everyMember, everyWork, followBatch, mustWork, workForBatch } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
 import { adoptModel } from "../adopt-model.ts";

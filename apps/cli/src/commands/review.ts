@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { formatPoints, statusOf } from "@markmill/gradebook";
+import { formatPoints, statusOf } from "@markmill/classroom/gradebook";
 import { classSheet, commitOf, countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
 import { countOf } from "../amounts.ts";
