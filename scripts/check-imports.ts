@@ -8,7 +8,6 @@ const layers: Record<string, number> = {
   "@markmill/engine": 0,
   "@markmill/config": 0,
   "@markmill/contract": 0,
-  "@markmill/csv": 0,
   "@markmill/grading": 0,
   "@markmill/definition": 1,
   "@markmill/embedded-postgres": 2,
@@ -38,6 +37,8 @@ const entries: Record<string, readonly string[]> = {
   "@markmill/definition/markdown": ["@markmill/sandbox"],
   // The supervisor, without the worker.
   "@markmill/worker/supervisor": ["@markmill/stack"],
+  // Tables in CSV, without what reads a class.
+  "@markmill/classroom/csv": ["markmill"],
   // Grades handed over to gradebooks, and reports, without what reads a class.
   "@markmill/classroom/gradebook": ["@markmill/stack", "markmill"],
   // What is public, without the tools themselves.

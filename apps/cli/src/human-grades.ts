@@ -5,8 +5,8 @@
  * H2  A student with two rows is a question: nothing here knows which of them counts.
  */
 import { readPeople } from "@markmill/classroom";
+import { decodeText, readTable } from "@markmill/classroom/csv";
 import type { GradeSheet } from "@markmill/classroom/gradebook";
-import { decodeText, readTable } from "@markmill/csv";
 import {
   type Agreement,
   agreement,

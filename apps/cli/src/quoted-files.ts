@@ -2,7 +2,7 @@
  * Texts of the files that a grade quotes, for the report of the student who wrote them. A work that cannot be read gives none: a report
  * then has the quotations without the lines around them. A server does not hand out submissions, so with one there are none.
  */
-import { decodeText } from "@markmill/csv";
+import { decodeText } from "@markmill/classroom/csv";
 import type { BatchWork, TenantStore } from "@markmill/store";
 
 const mostBytes = 200_000;

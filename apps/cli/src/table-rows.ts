@@ -1,7 +1,7 @@
 /** What came of a table of runs: one row each, read from the batch, with the scores that the table asks for. */
 import { factsScore, lengthScore } from "@markmill/classroom";
+import { guardCell, writeTable } from "@markmill/classroom/csv";
 import { fileNameOf } from "@markmill/classroom/gradebook";
-import { guardCell, writeTable } from "@markmill/csv";
 import { everyWork, type Stack } from "@markmill/stack";
 import type { BatchDetail, BatchWork, RunDetail, Spent } from "@markmill/store";
 import type { TableFacts } from "./class-facts.ts";

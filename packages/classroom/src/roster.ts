@@ -6,11 +6,12 @@
  *     and a number ("Participant 4102", "Teilnehmer/in 4102"), because the header of that column is "ID" in some languages.
  * R2  "Name" beside "Vorname" is the surname, unless most cells have the given name in them.
  */
-import { type Cell, decodeText, type Row, readTable } from "@markmill/csv";
 import { type Finding, type Place, Report } from "@markmill/definition";
 import { type AiConsent, nameWords, plainKey, plainName } from "@markmill/grading";
 import type { ClassFindingCode } from "./class-codes.ts";
 import { type ClassClock, given } from "./class-file.ts";
+import { decodeText } from "./csv/decode-text.ts";
+import { type Cell, type Row, readTable } from "./csv/read-table.ts";
 import type { Member } from "./member.ts";
 import { memberKeys } from "./member-keys.ts";
 import { isParticipantWord, splitParticipant } from "./participant-word.ts";

@@ -5,11 +5,11 @@
  * S2  A cell that cannot be read is an error at its place. A column that is mapped is never ignored silently.
  * S3  If times do not say their distance from UTC and the class has no timezone, one finding says which zone was assumed.
  */
-import type { Row } from "@markmill/csv";
 import type { Finding, Place, Report } from "@markmill/definition";
 import { showName } from "@markmill/submission";
 import type { ClassFindingCode } from "./class-codes.ts";
 import type { ClassClock } from "./class-file.ts";
+import type { Row } from "./csv/read-table.ts";
 import type { Work } from "./layout.ts";
 import { readInstant } from "./read-instant.ts";
 

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { decodeText } from "@markmill/classroom/csv";
 import {
   checkExport,
   type ExportedFile,
@@ -9,7 +10,6 @@ import {
   exportTargets,
   statusOf,
 } from "@markmill/classroom/gradebook";
-import { decodeText } from "@markmill/csv";
 import { readBatchClass } from "../class-papers.ts";
 import { resultsOf, sheetHash } from "../class-results.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";

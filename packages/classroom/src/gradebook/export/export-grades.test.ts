@@ -1,7 +1,8 @@
-import { readTable, writeTable } from "@markmill/csv";
 import { type CriterionGrade, formatPoints, type Grade, readGradescopeResults } from "@markmill/grading";
 import fc from "fast-check";
 import { describe, expect, inject, it } from "vitest";
+import { readTable } from "../../csv/read-table.ts";
+import { writeTable } from "../../csv/write-table.ts";
 import type { GradeSheet } from "../grade-sheet.ts";
 import { canvasBook, importCanvas } from "../import-rules/canvas.ts";
 import { checkExport } from "../import-rules/check-export.ts";

@@ -1,6 +1,7 @@
-import { readTable, writeTable } from "@markmill/csv";
 import fc from "fast-check";
 import { describe, expect, inject, it } from "vitest";
+import { readTable } from "../../csv/read-table.ts";
+import { writeTable } from "../../csv/write-table.ts";
 import type { GradeRow } from "../grade-sheet.ts";
 import { gradeOf, sheetOf } from "../testing-sheet.ts";
 import { exportGrades } from "./export-grades.ts";

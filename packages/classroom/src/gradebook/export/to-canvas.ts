@@ -3,7 +3,9 @@
  * student columns and one assignment, so that nothing else can change. A cell without a grade stays as it was, and a row that cannot be
  * written is left out and named.
  */
-import { looksLikeFormula, type Row, readTable, writeTable } from "@markmill/csv";
+import { looksLikeFormula } from "../../csv/formula.ts";
+import { type Row, readTable } from "../../csv/read-table.ts";
+import { writeTable } from "../../csv/write-table.ts";
 import { formatPoints, type GradeSheet } from "../grade-sheet.ts";
 import type { ExportFindingCode } from "./export-codes.ts";
 import { type Exported, type ExportFinding, refused } from "./export-finding.ts";

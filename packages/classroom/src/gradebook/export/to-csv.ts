@@ -1,5 +1,6 @@
 // Our own table: everything there is to say about each student, in cells a spreadsheet takes for text.
-import { guardCell, looksLikeFormula, writeTable } from "@markmill/csv";
+import { guardCell, looksLikeFormula } from "../../csv/formula.ts";
+import { writeTable } from "../../csv/write-table.ts";
 import { formatPoints, type GradeSheet, statusOf } from "../grade-sheet.ts";
 import type { Exported, ExportFinding } from "./export-finding.ts";
 import { formulaFinding } from "./row-findings.ts";

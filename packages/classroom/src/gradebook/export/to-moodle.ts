@@ -2,7 +2,9 @@
  * Moodle's grading worksheet, made from the one the teacher downloaded: its headers are in the site's language, and its times say
  * which grade is newer. Only grade and feedback are written; every other cell stays.
  */
-import { guardCell, looksLikeFormula, type Row, readTable, writeTable } from "@markmill/csv";
+import { guardCell, looksLikeFormula } from "../../csv/formula.ts";
+import { type Row, readTable } from "../../csv/read-table.ts";
+import { writeTable } from "../../csv/write-table.ts";
 import { formatPoints, type GradeSheet } from "../grade-sheet.ts";
 import type { ExportFindingCode } from "./export-codes.ts";
 import { type Exported, type ExportFinding, refused } from "./export-finding.ts";

@@ -2,7 +2,7 @@
  * What Canvas makes of a gradebook file, from the rules of its importer; written apart from what writes such files, to check it.
  * A gradebook in, the same file again: nothing may change the second time.
  */
-import { readTable } from "@markmill/csv";
+import { readTable } from "../../csv/read-table.ts";
 
 export interface CanvasBook {
   readonly students: readonly {

@@ -2,7 +2,7 @@
  * What Moodle makes of a grading worksheet: which rows it takes, and which it passes over without a word. Written apart from what
  * writes such files, to check it.
  */
-import { readTable } from "@markmill/csv";
+import { readTable } from "../../csv/read-table.ts";
 
 export interface MoodleBook {
   readonly most: number;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { growthOfWork } from "../../../tests/support/count-work.ts";
+import { growthOfWork } from "../../../../tests/support/count-work.ts";
 import { readTable, writeTable } from "./index.ts";
 
 it.each(['"x\ny",z\n', '"x",', '"', ",", '""', "a\n", "a;b\n", "\t"])("reads %j in linear work", (unit) => {
