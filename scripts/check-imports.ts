@@ -15,7 +15,6 @@ const layers: Record<string, number> = {
   "@markmill/queue": 2,
   "@markmill/llm": 2,
   "@markmill/sandbox": 2,
-  "@markmill/submission": 2,
   "@markmill/telemetry": 2,
   "@markmill/tools": 2,
   "@markmill/classroom": 3,
@@ -41,6 +40,8 @@ const entries: Record<string, readonly string[]> = {
   "@markmill/classroom/csv": ["markmill"],
   // Grades handed over to gradebooks, and reports, without what reads a class.
   "@markmill/classroom/gradebook": ["@markmill/stack", "markmill"],
+  // Students' files, read without a rubric.
+  "@markmill/grading/submission": ["@markmill/classroom", "@markmill/worker", "@markmill/api", "markmill"],
   // What is public, without the tools themselves.
   "@markmill/tools/address-rules": ["@markmill/classroom", "@markmill/stack"],
   "@markmill/tools/checked-fetch": ["@markmill/stack"],

@@ -6,7 +6,7 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defaultLimits } from "@markmill/submission";
+import { defaultLimits } from "@markmill/grading/submission";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FetchOptions, fetchRepository } from "../../packages/classroom/src/fetch-repository.ts";
 import { readClassHead, readClassWorks } from "../../packages/classroom/src/read-class-folder.ts";

@@ -75,7 +75,7 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["codementor/robustness", 20],
   ["grading/src/strip-words", 15],
   ["engine/src/fill-command", 15],
-  ["submission/src/read-submission", 12],
+  ["grading/src/submission/read-submission", 12],
   ["mermaid/parse-flowchart", 12],
   ["grading/src/linear-time", 12],
   ["engine/src/properties", 12],

@@ -1,7 +1,7 @@
 /** The one place where what was thrown becomes a problem. What is not foreseen says nothing of our insides: the log has it. */
 import { makeProblem, type Problem, type ProblemCode, type ProblemError } from "@markmill/contract";
+import { SubmissionError } from "@markmill/grading/submission";
 import { StoreError, type StoreErrorCode } from "@markmill/store";
-import { SubmissionError } from "@markmill/submission";
 import type { FastifyRequest } from "fastify";
 import { ZodError } from "zod";
 import { hungUp, hungUpStatus } from "./hung-up.ts";

@@ -1,6 +1,6 @@
 /** Works that look alike. Texts are gathered while the class is read, a bounded piece of each. */
 import { findSimilarPairs, type SimilarWorks } from "@markmill/classroom";
-import { defaultLimits, readArchive } from "@markmill/submission";
+import { defaultLimits, readArchive } from "@markmill/grading/submission";
 
 const program =
   /\.(?:[cm]?[jt]sx?|py|java|kt|c|h|cc|cpp|hpp|cs|go|rs|rb|php|swift|scala|hs|ml|lua|pl|r|sql|sh|m|dart|pas|vb|jl)$/i;

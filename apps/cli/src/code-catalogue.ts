@@ -7,12 +7,12 @@ import { dialects, findingCodes, startFindingCodes } from "@markmill/definition"
 import { embeddedPostgresErrorCodes } from "@markmill/embedded-postgres";
 import { failureCodes, isLimit, warningCodes } from "@markmill/engine";
 import { rubricFindingCodes } from "@markmill/grading";
+import { submissionErrorCodes } from "@markmill/grading/submission";
 import { modelFailureCodes, modelFileCodes, scriptedServerCodes, scriptFileCodes } from "@markmill/llm";
 import { queueErrorCodes } from "@markmill/queue";
 import { sandboxErrorCodes } from "@markmill/sandbox";
 import { healthCodes, stackErrorCodes, systemErrorCodes } from "@markmill/stack";
 import { storeErrorCodes } from "@markmill/store";
-import { submissionErrorCodes } from "@markmill/submission";
 import { toolFailureCodes } from "@markmill/tools";
 import { workerFailureCodes } from "@markmill/worker";
 import { commandCodes, noteCodes } from "./command-codes.ts";

@@ -19,7 +19,7 @@ export async function readQuotedFiles(
   try {
     const bytes = await blobs.load(content.hash);
     if (bytes === null) return texts;
-    const { defaultLimits, readArchive } = await import("@markmill/submission");
+    const { defaultLimits, readArchive } = await import("@markmill/grading/submission");
     const { entries } = await readArchive("work.tar", bytes, defaultLimits);
     for (const entry of entries)
       if (entry.kind === "file" && quoted.has(entry.path) && entry.bytes.length <= mostBytes)

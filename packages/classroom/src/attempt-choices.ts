@@ -8,7 +8,7 @@
  * A4  Every submission of a student can be chosen. So a question about several submissions can always be settled.
  */
 import type { Finding, Place } from "@markmill/definition";
-import { showName } from "@markmill/submission";
+import { showName } from "@markmill/grading/submission";
 import type { Member } from "./member.ts";
 
 export interface AttemptChoice {

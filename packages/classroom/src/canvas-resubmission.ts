@@ -9,7 +9,7 @@
  *     `part-1.py` and `part-2.py`, these are their names.
  * C4  Everything else keeps its name. A name that was changed is told in a note of the work.
  */
-import { showName } from "@markmill/submission";
+import { showName } from "@markmill/grading/submission";
 import type { Piece, Work } from "./layout.ts";
 import { missingPaths } from "./required-paths.ts";
 

@@ -1,7 +1,7 @@
 /** Students with several submissions: which one counts for whom, and what the teacher must know or decide. Pure. */
 
 import type { Finding, Place } from "@markmill/definition";
-import { showName } from "@markmill/submission";
+import { showName } from "@markmill/grading/submission";
 import { choiceOptions } from "./attempt-choices.ts";
 import type { AttemptPolicy } from "./class-file.ts";
 import type { ClassSubmission, Content, Lateness } from "./class-submission.ts";

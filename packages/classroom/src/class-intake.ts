@@ -7,7 +7,7 @@
  */
 
 import type { Finding, Place } from "@markmill/definition";
-import { defaultLimits, type Submission, type SubmissionLimits, showName } from "@markmill/submission";
+import { defaultLimits, type Submission, type SubmissionLimits, showName } from "@markmill/grading/submission";
 import { type AttemptChoice, type HeldChoice, holdChoices } from "./attempt-choices.ts";
 import { choiceFindings, type Read, submissionOf } from "./choice-findings.ts";
 import type { AttemptPolicy, ClassClock, LatePolicy, LayoutChoice } from "./class-file.ts";

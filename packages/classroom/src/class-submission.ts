@@ -1,6 +1,6 @@
 /** A submission of a class as it came in: whose it is, when it was handed in, and what became of its content. */
 
-import type { SubmissionErrorCode } from "@markmill/submission";
+import type { SubmissionErrorCode } from "@markmill/grading/submission";
 import type { CommitFacts } from "./commit-facts.ts";
 
 export interface ClassSubmission {

@@ -8,7 +8,7 @@ import {
   readEntries,
   SubmissionError,
   type SubmissionLimits,
-} from "@markmill/submission";
+} from "@markmill/grading/submission";
 import type { CommitFacts } from "./commit-facts.ts";
 import { detectLayout, isJunk, type Top, type Work } from "./layout.ts";
 

@@ -6,7 +6,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defaultLimits } from "@markmill/submission";
+import { defaultLimits } from "@markmill/grading/submission";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FetchOptions, fetchRepository } from "./fetch-repository.ts";
 import { type AddressPlaces, readAddress } from "./repository-address.ts";

@@ -23,7 +23,13 @@ import { lookup } from "node:dns/promises";
 import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ReadWork, readArchive, SubmissionError, type SubmissionLimits, showName } from "@markmill/submission";
+import {
+  type ReadWork,
+  readArchive,
+  SubmissionError,
+  type SubmissionLimits,
+  showName,
+} from "@markmill/grading/submission";
 import { type AddressRules, addressRules } from "@markmill/tools/address-rules";
 import { type AllowedPlace, isInPlace } from "./allowed-place.ts";
 import { type CommitFacts, commitFacts, LOG_FORMAT, type LoggedCommit, readLog, tellCommit } from "./commit-facts.ts";

@@ -1,7 +1,7 @@
 /** What the teacher is told about unmatched files, contents, times and equal submissions of a class. Pure. */
 
 import type { Finding, Place } from "@markmill/definition";
-import { showName } from "@markmill/submission";
+import { showName } from "@markmill/grading/submission";
 import type { IntakeOptions } from "./class-intake.ts";
 import type { ClassSubmission, Content, Unmatched } from "./class-submission.ts";
 import { type Layout, METADATA, type Work } from "./layout.ts";

@@ -1,4 +1,4 @@
-import type { Entry } from "@markmill/submission";
+import type { Entry } from "@markmill/grading/submission";
 import { describe, expect, it } from "vitest";
 import { withoutPointers } from "./lfs-pointers.ts";
 

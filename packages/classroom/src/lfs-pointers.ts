@@ -5,7 +5,7 @@
  * L2  If the file could be what is graded (a required path, or no picture, sound, film, archive or data), the work cannot be graded without it.
  *     Otherwise the pointer is left out, and a note says so.
  */
-import { type Entry, showName } from "@markmill/submission";
+import { type Entry, showName } from "@markmill/grading/submission";
 import { missingPaths } from "./required-paths.ts";
 
 export interface WithoutPointers {

@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { type Finding, Report } from "@markmill/definition";
-import { SubmissionError, type SubmissionErrorCode } from "@markmill/submission";
+import { SubmissionError, type SubmissionErrorCode } from "@markmill/grading/submission";
 import { readCfgBatch } from "./cfg-batch.ts";
 import type { ClassFindingCode } from "./class-codes.ts";
 import { type ClassFile, readClassFile } from "./class-file.ts";

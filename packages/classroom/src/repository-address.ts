@@ -8,7 +8,7 @@
  */
 import { realpath } from "node:fs/promises";
 import { sep } from "node:path";
-import { SubmissionError, showName } from "@markmill/submission";
+import { SubmissionError, showName } from "@markmill/grading/submission";
 
 export type RepositoryAddress = RemoteAddress | FileAddress;
 

@@ -5,8 +5,8 @@
  *     several such repositories: they are no attempts of each other. Where others name the same, nobody knows whose it is, and it is fetched
  *     for none of them.
  */
-import type { SubmissionLimits } from "@markmill/submission";
-import { SubmissionError } from "@markmill/submission";
+import type { SubmissionLimits } from "@markmill/grading/submission";
+import { SubmissionError } from "@markmill/grading/submission";
 import type { ExportSource, SourceWork } from "./export-source.ts";
 import { type FetchOptions, fetchRepository } from "./fetch-repository.ts";
 import { FetchTrouble } from "./fetch-trouble.ts";

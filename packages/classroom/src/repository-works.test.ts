@@ -1,5 +1,5 @@
 // Works of repositories in a class: times, pointers of Git LFS, and the commit that stands with the work.
-import type { Entry } from "@markmill/submission";
+import type { Entry } from "@markmill/grading/submission";
 import { describe, expect, it } from "vitest";
 import { type IntakeOptions, readClass } from "./class-intake.ts";
 import type { CommitFacts } from "./commit-facts.ts";

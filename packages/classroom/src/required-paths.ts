@@ -7,7 +7,7 @@
  * Q3  Upper and lower case differ.
  * Q4  The folder around everything is kept if the work then lacks fewer files, or as many and a required path begins with its name.
  */
-import { showName } from "@markmill/submission";
+import { showName } from "@markmill/grading/submission";
 
 /** Those that no path fits. */
 export function missingPaths(requires: readonly string[], paths: readonly string[]): readonly string[] {

@@ -1,7 +1,7 @@
 /** The works of an export by its layout. A Gradescope export names its people in a file of its own. */
 
 import type { Finding, Place } from "@markmill/definition";
-import { showName } from "@markmill/submission";
+import { showName } from "@markmill/grading/submission";
 import { plainCanvasNames } from "./canvas-resubmission.ts";
 import type { IntakeOptions } from "./class-intake.ts";
 import type { ExportSource } from "./export-source.ts";

@@ -6,7 +6,7 @@
  * S3  If times do not say their distance from UTC and the class has no timezone, one finding says which zone was assumed.
  */
 import type { Finding, Place, Report } from "@markmill/definition";
-import { showName } from "@markmill/submission";
+import { showName } from "@markmill/grading/submission";
 import type { ClassFindingCode } from "./class-codes.ts";
 import type { ClassClock } from "./class-file.ts";
 import type { Row } from "./csv/read-table.ts";

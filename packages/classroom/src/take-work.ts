@@ -14,7 +14,7 @@ import {
   SubmissionError,
   type SubmissionLimits,
   showName,
-} from "@markmill/submission";
+} from "@markmill/grading/submission";
 import type { IntakeOptions } from "./class-intake.ts";
 import type { Content } from "./class-submission.ts";
 import type { CommitFacts } from "./commit-facts.ts";

@@ -13,7 +13,7 @@ import {
   SubmissionError,
   type SubmissionLimits,
   showName,
-} from "@markmill/submission";
+} from "@markmill/grading/submission";
 import { keepsFolder, spellAsRequired } from "./required-paths.ts";
 
 const DEEPEST = 2;

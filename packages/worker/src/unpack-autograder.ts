@@ -1,6 +1,6 @@
 /** A teacher's autograder.zip as files below `autograder/`, under the same caps and rules as a student's archive. */
+import { readArchive, SubmissionError } from "@markmill/grading/submission";
 import { AUTOGRADER_FILES, SandboxError, type SessionFile } from "@markmill/sandbox";
-import { readArchive, SubmissionError } from "@markmill/submission";
 
 const ZIP = `${AUTOGRADER_FILES}.zip`;
 const LIMITS = { files: 2_000, bytes: 32 * 1024 * 1024 };

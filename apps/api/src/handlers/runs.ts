@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { type Definition as Checked, checkStart, inputName } from "@markmill/definition";
 import type { Doorbell, Limits } from "@markmill/engine";
+import { defaultLimits, readArchive } from "@markmill/grading/submission";
 import { presentDifference, presentDoing, presentRun, presentRunSummary, warnNoExecutor } from "@markmill/stack";
 import { type Committed, type Definition, type RunDetail, StoreError, type TenantStore } from "@markmill/store";
-import { defaultLimits, readArchive } from "@markmill/submission";
 import { cutPage } from "../cut-page.ts";
 import type { Some } from "../handler.ts";
 import { inTurn } from "../in-turn.ts";

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Config } from "@markmill/config";
 import { checkStart, inputName, settleFindings } from "@markmill/definition";
+import { readSubmission, type Submission } from "@markmill/grading/submission";
 import {
   catchInterrupts,
   isSandboxChoice,
@@ -18,7 +19,6 @@ import {
   serveScript,
   startRun,
 } from "@markmill/stack";
-import { readSubmission, type Submission } from "@markmill/submission";
 import { acceptWalls } from "../accept-walls.ts";
 import { attendRun } from "../attend-run.ts";
 import { readCapFlags } from "../cap-flags.ts";

@@ -70,7 +70,7 @@ Examples:
 };
 
 async function filesOf(path: string): Promise<string[]> {
-  const { readSubmission } = await import("@markmill/submission");
+  const { readSubmission } = await import("@markmill/grading/submission");
   return [...(await readSubmission(path)).paths];
 }
 
