@@ -22,8 +22,6 @@ const layers: Record<string, number> = {
   "@markmill/stack": 4,
   "@markmill/api": 5,
   markmill: 6,
-  "markmill-worker": 5,
-  "markmill-supervisor": 5,
 };
 
 /** Beside a package's root, and who may import it: the store's machine side knows no tenants, so nobody who serves requests. */

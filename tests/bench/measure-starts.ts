@@ -57,8 +57,8 @@ export async function measureStarts(
   };
   const members = new Map<string, ChildProcess>();
   const member = async (app: string): Promise<string> => {
-    const main = fileURLToPath(new URL(`../../apps/${app}/src/main.ts`, import.meta.url));
-    const child = spawn(process.execPath, [...profiling, main, "--no-env-file"], {
+    const main = fileURLToPath(new URL("../../apps/cli/src/main.ts", import.meta.url));
+    const child = spawn(process.execPath, [...profiling, main, app, "--no-env-file"], {
       env,
       cwd: tmpdir(),
       stdio: ["ignore", "pipe", "pipe"],

@@ -1,4 +1,4 @@
-/** The processes of a deployment as they ship (apps/…), each in its own process, on the benchmark's servers. */
+/** The processes of a deployment as they ship (`markmill api`, `worker`, `supervisor`), each in its own process, on the benchmark's servers. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
@@ -29,8 +29,8 @@ export function shipProcesses({ env, flags = [] }: Shipping): ShippedProcesses {
   const members = new Map<string, ChildProcess>();
   return {
     async start(app, name = app) {
-      const main = fileURLToPath(new URL(`../../apps/${app}/src/main.ts`, import.meta.url));
-      const child = spawn(process.execPath, [...flags, main, "--no-env-file"], {
+      const main = fileURLToPath(new URL("../../apps/cli/src/main.ts", import.meta.url));
+      const child = spawn(process.execPath, [...flags, main, app, "--no-env-file"], {
         env: { ...process.env, LOG_LEVEL: "info", ...env },
         cwd: tmpdir(),
         stdio: ["ignore", "pipe", "pipe", "ipc"],

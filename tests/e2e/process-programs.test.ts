@@ -15,20 +15,40 @@ function call(program: string, args: readonly string[], env: Record<string, stri
   return { status, stdout, stderr };
 }
 
-describe.each(["worker", "supervisor"])("the program of a %s", (role) => {
-  const own = `apps/${role}/bin/markmill-${role}.mjs`;
+const command = "apps/cli/bin/markmill.mjs";
+
+describe.each(["api", "worker", "supervisor"])("the command of the process %s", (role) => {
+  it("says in its help how it is used", () => {
+    const { status, stdout } = call(command, [role, "--help"]);
+    expect(status).toBe(0);
+    expect(stdout).toContain(`markmill ${role}`);
+  });
+
+  it("refuses words it does not know, and settings it cannot use, with exit code 2", () => {
+    expect(call(command, [role, "now"])).toMatchObject({
+      status: 2,
+      stdout: "",
+      stderr: expect.stringContaining("'now'"),
+    });
+    const wrong = call(command, [role], { LOG_LEVEL: "loud" });
+    expect(wrong.status).toBe(2);
+    expect(wrong.stderr).toMatch(new RegExp(`^markmill ${role}: the configuration is wrong.\\n.*LOG_LEVEL`));
+  });
+});
+
+describe("the program of the API", () => {
+  const own = "apps/api/bin/markmill-api.mjs";
 
   it("is the command of the same name: one help text", () => {
     const ours = call(own, ["--help"]);
-    const command = call("apps/cli/bin/markmill.mjs", [role, "--help"]);
-    expect([ours.status, command.status]).toEqual([0, 0]);
-    expect(ours.stdout.replaceAll(`markmill-${role}`, `markmill ${role}`)).toBe(command.stdout);
+    expect(ours.status).toBe(0);
+    expect(ours.stdout.replaceAll("markmill-api", "markmill api")).toBe(call(command, ["api", "--help"]).stdout);
   });
 
   it("refuses words it does not know, and settings it cannot use, with exit code 2", () => {
     expect(call(own, ["now"])).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining("'now'") });
     const wrong = call(own, [], { LOG_LEVEL: "loud" });
     expect(wrong.status).toBe(2);
-    expect(wrong.stderr).toMatch(new RegExp(`^markmill-${role}: the configuration is wrong.\\n.*LOG_LEVEL`));
+    expect(wrong.stderr).toMatch(/^markmill-api: the configuration is wrong.\n.*LOG_LEVEL/);
   });
 });
