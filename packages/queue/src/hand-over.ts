@@ -11,8 +11,11 @@
  * H4  Only in queues that keep no completed jobs, and never for jobs with a parent: no trace is left of the first job.
  * H5  After `mostInARow` jobs, or `longestMs` of them, a slot takes the ordinary way once, so that those who wait, and those that are put
  *     off, get their turn.
+ * H6  An activity that may be done twice begins while the backend is asked, so that its commit does not wait for two servers in a row.
+ *     Where the hand-over is refused it is done all the same, and the job at hand is let go when what it led to is rung. So a slot of a
+ *     paused queue may still do one such step.
  *
- * kill -9 before the act: the job at hand is delivered again. After it: the next job's lock runs out, and it is delivered again.
+ * kill -9 before the act: the job at hand is delivered again, and rings what its run has ready by then (H6). After it: the next job's lock runs out, and it is delivered again.
  * Each backend writes what BullMQ 6.7 itself writes for a job that is made and started; tests/integration/hand-over.test.ts compares them.
  * No events are emitted: nobody here listens, and a busy queue trims them before anybody could.
  */

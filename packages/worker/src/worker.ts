@@ -186,6 +186,8 @@ export function startWorker(parts: WorkerParts): RunningWorker {
         if (claims.drop(next.id)) await releaseClaims(store.database, [next]).catch(() => undefined);
       });
     }
+    // A light one needs no lease: the run's revision lets only one of two pass.
+    if (committed.kind === "committed") for (const { id } of committed.run.light) slot.mayBeginEarly(id);
     await failPoint("after-commit", activity.kind);
     await ring(committed.rings);
     await failPoint("after-ring", activity.kind);
