@@ -5,8 +5,9 @@
  * A group that the database refuses has done nothing: each of its items is then asked for alone, so that one bad item fails alone. Of one
  * whose answer was lost nobody knows: all of its items are told so, and a database that is away is not asked again for each.
  */
+
+import { isContention, translate } from "./database/store-error.ts";
 import { createGather, type Gather, settleInTurns } from "./gather.ts";
-import { isContention, translate } from "./store-error.ts";
 
 /** In one statement: items, and characters unless one item alone has more. */
 const most = 200;

@@ -14,7 +14,7 @@
  * Its parts stand in sql/, by what they write. Which of them a statement has is its shape (statement-shape.ts); each shape is prepared once
  * per connection under its number. What it answers is read by commit-answer.ts.
  */
-import { databaseNow } from "../database-clock.ts";
+import { databaseNow } from "../database/database-clock.ts";
 import type { CommitRows } from "./rows.ts";
 import { aborts, next, retries, returns, settled, voids } from "./sql/activities.ts";
 import { asks } from "./sql/asks.ts";

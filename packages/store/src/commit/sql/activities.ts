@@ -1,5 +1,5 @@
 /** Activities that have a row: asked for, tried again, over, taken back. */
-import { waitsForAnswer } from "../../kinds-sql.ts";
+import { waitsForAnswer } from "../kinds-sql.ts";
 import type { Shape } from "../statement-shape.ts";
 
 /**
