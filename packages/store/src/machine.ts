@@ -21,7 +21,6 @@ export {
 } from "./calls/tool-calls.ts";
 export { type Claim, type Claimed, releaseClaims, renewLeases } from "./commit/claim.ts";
 export type { Committed } from "./commit/committer.ts";
-export type { Followed } from "./commit/followed.ts";
 export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/lost-doorbells.ts";
 export { oldestDue } from "./commit/oldest-due.ts";
 export { readyRings } from "./commit/ready-rings.ts";
@@ -99,6 +98,7 @@ export {
   takeDeadSessions,
 } from "./sessions/sessions.ts";
 export { type AdmittedRuns, admitAtOnce, admitRuns } from "./shares/admit-runs.ts";
+export type { Followed } from "./throughput/followed.ts";
 export { watch } from "./watch/watch.ts";
 export {
   type DueDelivery,

@@ -9,7 +9,7 @@
 import type { Database } from "../database/database.ts";
 import { toJson } from "../database/neutral.ts";
 import { queryDatabase, queryNamed } from "../database/query-database.ts";
-import { gathered } from "../gathered.ts";
+import { gathered } from "../throughput/gathered.ts";
 
 export interface AuditAsked {
   readonly tenant: string;

@@ -5,7 +5,7 @@ import { toJson } from "../database/neutral.ts";
 import { queryDatabase, queryNamed } from "../database/query-database.ts";
 import { StoreError, translate } from "../database/store-error.ts";
 import { inTransaction } from "../database/transaction.ts";
-import { gathered } from "../gathered.ts";
+import { gathered } from "../throughput/gathered.ts";
 import { keepAnOperator, keepAnOwner } from "./owners.ts";
 import { type MadeSecret, makeSecret, readSecret, sameHash } from "./secrets.ts";
 

@@ -10,7 +10,7 @@ import type { Database } from "../database/database.ts";
 import { queryDatabase, queryHot } from "../database/query-database.ts";
 import { StoreError } from "../database/store-error.ts";
 import type { Definitions } from "../definitions/definitions.ts";
-import { gathered, promptLingerMs } from "../gathered.ts";
+import { gathered, promptLingerMs } from "../throughput/gathered.ts";
 import type { BatchMember, BatchSettings } from "./batch.ts";
 import { type GradedBy, hasMarks, isReworded, withoutMark } from "./standing-marks.ts";
 import { gradeOfTree } from "./standing-sql.ts";

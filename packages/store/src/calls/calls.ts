@@ -11,9 +11,9 @@ import type { Json } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
 import { toJson } from "../database/neutral.ts";
 import { queryDatabase, queryHot } from "../database/query-database.ts";
-import { gathered, promptLingerMs } from "../gathered.ts";
 import { type CallRef, endingReservations } from "../money/budgets.ts";
 import type { CallUsage } from "../money/charges.ts";
+import { gathered, promptLingerMs } from "../throughput/gathered.ts";
 
 export interface CallKey extends CallRef {
   readonly requestHash: string;

@@ -24,15 +24,15 @@ import type { Database } from "../database/database.ts";
 import type { DatabaseClock } from "../database/database-clock.ts";
 import { translate } from "../database/store-error.ts";
 import type { Definitions } from "../definitions/definitions.ts";
-import { createGather, settleInTurns } from "../gather.ts";
-import { promptLingerMs } from "../gathered.ts";
 import { type RenewedRow, renewText } from "../leases/lease-statement.ts";
 import { isKept } from "../leases/presence.ts";
+import { createGather, settleInTurns } from "../throughput/gather.ts";
+import { promptLingerMs } from "../throughput/gathered.ts";
+import type { RunCache } from "../throughput/run-cache.ts";
 import { isLeasedSql } from "./kinds-sql.ts";
 import { lightQueue, toActivity } from "./light-activity.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
 import { readyRows, toRing } from "./ready-rings.ts";
-import type { RunCache } from "./run-cache.ts";
 import { type Activity, columnToItem, type LoadedRun } from "./run-row.ts";
 import { formOf, refuseNewer, stateForm } from "./run-state.ts";
 

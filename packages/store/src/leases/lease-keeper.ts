@@ -20,7 +20,7 @@ import { startThread } from "@markmill/thread";
 import { renewLeases } from "../commit/claim.ts";
 import type { Database } from "../database/database.ts";
 import { type StoreError, translate } from "../database/store-error.ts";
-import { createLeaseTable } from "./lease-table.ts";
+import { createLeaseTable } from "../throughput/lease-table.ts";
 
 export interface LeaseKeeper {
   /** `onLost` is called when somebody else has the activity, or it is over. */

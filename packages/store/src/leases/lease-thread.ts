@@ -3,9 +3,9 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Client } from "pg";
 import { keyedAccess } from "../database/database.ts";
 import { applySettings } from "../database/session-settings.ts";
+import { readLeaseTable } from "../throughput/lease-table.ts";
 import type { LeaseNews, LeaseOrder, LeaseThreadData } from "./lease-keeper.ts";
 import { type RenewedRow, renewText } from "./lease-statement.ts";
-import { readLeaseTable } from "./lease-table.ts";
 import { createLoopSilence } from "./loop-silence.ts";
 import { presenceSettings, presenceText } from "./presence.ts";
 

@@ -13,7 +13,7 @@ import type { Database } from "../database/database.ts";
 import { toJson } from "../database/neutral.ts";
 import { queryHot } from "../database/query-database.ts";
 import { isDuplicate, StoreError } from "../database/store-error.ts";
-import { alone, gathered, promptLingerMs } from "../gathered.ts";
+import { alone, gathered, promptLingerMs } from "../throughput/gathered.ts";
 import { type Amount, type Budget, type BudgetRow, type CallRef, toBudget } from "./budgets.ts";
 import type { Charge } from "./charges.ts";
 

@@ -3,7 +3,7 @@ import type { Role } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
 import { queryDatabase, queryHot } from "../database/query-database.ts";
 import { StoreError } from "../database/store-error.ts";
-import { alone, gathered, promptLingerMs } from "../gathered.ts";
+import { alone, gathered, promptLingerMs } from "../throughput/gathered.ts";
 
 export interface ThreadMessage {
   readonly id: number;

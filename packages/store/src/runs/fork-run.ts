@@ -26,7 +26,6 @@ import {
   step,
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
-import { createActivityIds } from "../commit/activity-ids.ts";
 import { loadRuns } from "../commit/load-runs.ts";
 import { readyRings } from "../commit/ready-rings.ts";
 import type { LoadedRun } from "../commit/run-row.ts";
@@ -39,6 +38,7 @@ import type { Definition } from "../definitions/definitions.ts";
 import { openRunBudget } from "../money/budgets.ts";
 import { changedCapsWithin } from "../money/ceilings.ts";
 import { getHistory } from "../read/get-history.ts";
+import { createActivityIds } from "../throughput/activity-ids.ts";
 import { type Births, closeUnused, drawSeed, keyedRun } from "./create-run.ts";
 import { copyMessages } from "./fork-messages.ts";
 import { copyPassages } from "./fork-passages.ts";

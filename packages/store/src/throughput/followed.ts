@@ -1,13 +1,17 @@
 /**
- * The activity that whoever commits goes on with (queue, hand-over.ts). The statement that asks for it claims it too: a claim of its own would
- * be a further statement for every prompt.
+ * Claimed ahead: the statement that asks for the next activity of a run also claims it, if the same worker goes on with it (queue,
+ * hand-over.ts).
  *
- * Only what may simply be begun again is claimed ahead. kill -9 between the commit and the hand-over: its lease runs out, and the supervisor
- * rings it. Who is refused the hand-over releases the claim before it rings.
+ * Gains: one statement less for every prompt that follows a prompt. Not measured alone. It is one of the changes that brought a class from
+ * 1.69 to 1.06 times its ideal time (gather.ts).
+ * Without it (`followedBy` returns null): the worker claims the activity with a statement of its own when its job comes.
+ *
+ * Only activities that are safe to repeat are claimed ahead. kill -9 between the commit and the hand-over: the lease runs out, and the
+ * supervisor enqueues the activity again. If the queue refuses the hand-over, the worker releases the claim, then enqueues the activity.
  */
 import { type Command, type WorkQueue, workKinds } from "@markmill/engine";
-import type { Advance } from "./advance.ts";
-import type { Claimed } from "./claim.ts";
+import type { Advance } from "../commit/advance.ts";
+import type { Claimed } from "../commit/claim.ts";
 
 /** Who goes on, in which queue, and for how long it holds what it claims before it renews. */
 export interface Following {

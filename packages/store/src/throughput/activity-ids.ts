@@ -1,6 +1,10 @@
 /**
- * Ids for activities that have no row to get one from. They are drawn by the block: a block that is lost with its process leaves a gap and
- * nothing else.
+ * Draws ids for light activities, which have no row to get an id from, in blocks of 1,024.
+ *
+ * Gains: one question to the database per 1,024 ids instead of one before every commit that asks for a light activity. Not measured alone.
+ * Without it: every commit first draws its ids from the sequence.
+ *
+ * A block that is lost with its process leaves a gap and nothing else.
  */
 import type { Pool, PoolClient } from "pg";
 

@@ -1,12 +1,16 @@
 /**
- * Requests that come together are one statement. A statement costs the server and us more than what it does for one item, so a worker with
- * many prompts in hand asks for all of them at once (gather.ts).
+ * Turns a function for many items into a function for one item. Calls that arrive together become one statement (gather.ts).
  *
- * A group that the database refuses has done nothing: each of its items is then asked for alone, so that one bad item fails alone. Of one
- * whose answer was lost nobody knows: all of its items are told so, and a database that is away is not asked again for each.
+ * Gains: a statement for eight prompts costs little more than one for four, so a worker with many prompts asks for all of them at once. The
+ * figures are those of gather.ts. Not measured alone.
+ * Without it: each item is asked for alone, by `perform([item])`. That is also what happens after a group fails, and what `alone` asks for.
+ *
+ * If the database refuses a group, nothing of it was done. Each item is then asked for alone, so that one bad item fails alone. If the
+ * answer of a group is lost, nobody knows whether it was done. All its items fail then, and a database that is away is not asked again for
+ * each item.
  */
 
-import { isContention, translate } from "./database/store-error.ts";
+import { isContention, translate } from "../database/store-error.ts";
 import { createGather, type Gather, settleInTurns } from "./gather.ts";
 
 /** In one statement: items, and characters unless one item alone has more. */

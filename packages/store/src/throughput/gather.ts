@@ -1,11 +1,18 @@
 /**
- * Gathers requests that arrive together into one. A request that finds nothing in flight goes out with whatever else arrived in the
- * same turn of the event loop; what arrives meanwhile goes out together when the answer is there, or beside it where there is another
- * place. Nothing waits by a timer, but for gatherers that linger: after a group of several more will come soon, and one statement for them is
- * worth a moment. Whoever is alone waits for nobody.
+ * Puts requests that arrive together into one group.
  *
- * What waits is dealt out to the free places evenly, so that one group is on its way while the next is put together. A group costs as much
- * as several of its items, hence `least` and `beside`.
+ * Gains: one statement instead of many. Committing with groups of half the size cost a seventh more per step. Before the prompts of a worker
+ * shared their statements, a prompt took 9.3 ms of processor time and a class 1.69 times its ideal time. With that and other changes it was
+ * 4.1 to 4.4 ms and 1.06 times. Lingering for 30 or 35 ms instead of 20 took less processor time, but left more slots empty
+ * (tests/bench/README.md). Gathering was not measured alone.
+ * Without it: each request is a group of one (`most: 1`, `lingerMs: 0`). Every caller must give the same answers then.
+ *
+ * A request that finds no group in flight goes out with all requests of the same turn of the event loop. Requests that arrive meanwhile go
+ * out together when that group has its answer, or beside it if `atOnce` allows it. No request waits for a timer, except in gatherers with
+ * `lingerMs`: after a group of several requests more will come soon, so the next group waits a moment. A single request is sent at once.
+ *
+ * Waiting requests are divided evenly among the free places, so that one group is on its way while the next is put together. A group costs
+ * as much as several of its items, hence `least` and `beside`.
  */
 export interface GatherOptions<Item> {
   readonly most: number;
