@@ -6,10 +6,10 @@
  * outcome (commit/sql/births.ts): the two are in the log if and only if the run is there.
  */
 
-import type { Database } from "../database.ts";
-import { gathered } from "../gathered.ts";
-import { toJson } from "../neutral.ts";
-import { queryDatabase, queryNamed } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { toJson } from "../database/neutral.ts";
+import { queryDatabase, queryNamed } from "../database/query-database.ts";
+import { gathered } from "../throughput/gathered.ts";
 
 export interface AuditAsked {
   readonly tenant: string;

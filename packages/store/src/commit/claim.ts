@@ -20,19 +20,19 @@ import {
   type Work,
   type WorkKind,
 } from "@markmill/engine";
-import type { Database } from "../database.ts";
-import type { DatabaseClock } from "../database-clock.ts";
-import type { Definitions } from "../definitions.ts";
-import { createGather, settleInTurns } from "../gather.ts";
-import { promptLingerMs } from "../gathered.ts";
-import { isLeasedSql } from "../kinds-sql.ts";
-import { type RenewedRow, renewText } from "../lease-statement.ts";
-import { isKept } from "../presence.ts";
-import { readyRows, toRing } from "../ready-rings.ts";
-import { translate } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import type { DatabaseClock } from "../database/database-clock.ts";
+import { translate } from "../database/store-error.ts";
+import type { Definitions } from "../definitions/definitions.ts";
+import { type RenewedRow, renewText } from "../leases/lease-statement.ts";
+import { isKept } from "../leases/presence.ts";
+import { createGather, settleInTurns } from "../throughput/gather.ts";
+import { promptLingerMs } from "../throughput/gathered.ts";
+import type { RunCache } from "../throughput/run-cache.ts";
+import { isLeasedSql } from "./kinds-sql.ts";
 import { lightQueue, toActivity } from "./light-activity.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
-import type { RunCache } from "./run-cache.ts";
+import { readyRows, toRing } from "./ready-rings.ts";
 import { type Activity, columnToItem, type LoadedRun } from "./run-row.ts";
 import { formOf, refuseNewer, stateForm } from "./run-state.ts";
 

@@ -3,7 +3,7 @@
  * that depends on nothing (`run.broken`), and no other run of the group notices.
  */
 import type { Event } from "@markmill/engine";
-import { toJson } from "../neutral.ts";
+import { toJson } from "../database/neutral.ts";
 import { type Advance, advance, type EventSource } from "./advance.ts";
 import type { LoadedRun } from "./run-row.ts";
 
