@@ -1,4 +1,4 @@
-/** A worker that goes on with the next activity of its run: packages/queue/src/hand-over.ts, on real servers. */
+/** A worker that goes on with the next activity of its run: packages/queue/src/throughput/hand-over.ts, on real servers. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Doorbell } from "@markmill/engine";
@@ -7,7 +7,7 @@ import { createPostgresBackend, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { handOverOnPostgres } from "../../packages/queue/src/hand-over-postgres.ts";
+import { handOverOnPostgres } from "../../packages/queue/src/throughput/hand-over-postgres.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
 

@@ -6,8 +6,8 @@
 import type { Delivery, Doorbell, QueueName } from "@markmill/engine";
 import { DelayedError, type Job, WaitingChildrenError } from "bullmq";
 import type { Backend, BellWorker } from "./backend.ts";
-import { createHandOver, longestMs, mostInARow } from "./hand-over.ts";
 import { type BellData, jobId, parseJobId } from "./job-id.ts";
+import { createHandOver, longestMs, mostInARow } from "./throughput/hand-over.ts";
 
 /** What a handler makes of a delivery. children: the job waits for the jobs that name it as their parent. later: delivered again. */
 export type Answer =

@@ -19,7 +19,7 @@ export {
   type ToolCallEnd,
   type ToolCallFailure,
 } from "./calls/tool-calls.ts";
-export { type Claim, type Claimed, releaseClaims, renewLeases } from "./commit/claim.ts";
+export type { Claim, Claimed } from "./commit/claim.ts";
 export type { Committed } from "./commit/committer.ts";
 export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/lost-doorbells.ts";
 export { oldestDue } from "./commit/oldest-due.ts";
@@ -32,6 +32,7 @@ export { applySettings } from "./database/session-settings.ts";
 export { withLeadership } from "./leases/leadership.ts";
 export { createLeaseKeeper, type LeaseKeeper } from "./leases/lease-keeper.ts";
 export { presenceSettings, presenceText } from "./leases/presence.ts";
+export { releaseClaims, renewLeases } from "./leases/renew-and-release.ts";
 export { beat, buryWorkers, leave, listWorkers } from "./leases/workers.ts";
 export { fillPassageIndex } from "./memory/passage-index/fill-passage-index.ts";
 export { type FoundPassage, insertPassages, nearestPassages, type PassageScope } from "./memory/passages.ts";

@@ -10,8 +10,9 @@ import { createOwnership } from "./access/ownership.ts";
 import { createWorkFacts, type ReadWorkFacts } from "./batches/work-facts.ts";
 import { type BlobSettings, type Blobs, createBlobs } from "./blobs/blobs.ts";
 import { createSaveCall, type SaveCall } from "./calls/calls.ts";
-import { type Claim, type Claimable, type Claimer, createClaimer } from "./commit/claim.ts";
-import { type Commit, type Committed, type Committer, createCommitter, type OnCommitted } from "./commit/committer.ts";
+import { type Claim, type Claimable, createPlainClaimer } from "./commit/claim.ts";
+import { createPlainCommitter } from "./commit/commit-one.ts";
+import type { Commit, Committed, Committer, CommitterParts, OnCommitted } from "./commit/committer.ts";
 import { oldestDue } from "./commit/oldest-due.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "./database/database.ts";
 import { createDatabaseClock, type DatabaseClock, databaseNow } from "./database/database-clock.ts";
@@ -31,7 +32,9 @@ import { type CommandStanding, listCommandStandings } from "./sessions/command-s
 import { createShares, type Shares } from "./shares/shares.ts";
 import { createTenantStore, type TenantStore } from "./tenant-store.ts";
 import { createActivityIds } from "./throughput/activity-ids.ts";
-import { createRunCache } from "./throughput/run-cache.ts";
+import { createGatheringClaimer } from "./throughput/gather-claims.ts";
+import { createGroupCommitter } from "./throughput/group-committer.ts";
+import { createRunCache, noRunCache } from "./throughput/run-cache.ts";
 import { createMovements } from "./watch/movements.ts";
 import { createAnnouncer } from "./watch/watch.ts";
 
@@ -115,9 +118,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 function assemble(database: Database, clock: DatabaseClock, options: StoreOptions): Store {
   const { worker = nameProcess("process"), leaseMs = 5_000, ceilings = defaultCeilings } = options;
   const definitions = createDefinitions(database.calm);
-  const cache = createRunCache();
+  const { plain } = database;
+  const cache = plain ? noRunCache : createRunCache();
   const announcer = createAnnouncer(database);
-  const committer = createCommitter({
+  const committing: CommitterParts = {
     database,
     definitions,
     cache,
@@ -125,13 +129,16 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     ids: createActivityIds(database.hot),
     worker,
     leaseMs,
-    most: options.mostPerCommit ?? 100,
     patienceMs: options.patienceMs ?? 30_000,
     onMoved: announcer.moved,
     onCommitted: options.onCommitted,
     onBatchRunEnded: announcer.batchMoved,
-  });
-  const claimer: Claimer = createClaimer({ database, definitions, cache, clock, worker, leaseMs });
+  };
+  const committer = plain
+    ? createPlainCommitter(committing)
+    : createGroupCommitter(committing, options.mostPerCommit ?? 100);
+  const claiming = { database, definitions, clock, worker, leaseMs };
+  const claimer = plain ? createPlainClaimer(claiming) : createGatheringClaimer(claiming, cache);
   const movements = createMovements(database);
   const blobs = createBlobs(database, options.blobs);
   const probe = createDatabaseProbe(database.url);

@@ -27,7 +27,6 @@ import {
   watch,
 } from "@markmill/store/machine";
 import type { Telemetry, Watched } from "@markmill/telemetry";
-import { createClaimsAhead } from "./claims-ahead.ts";
 import { afterClaim, afterFailedClaim, mustRenewFirst } from "./decide/after-claim.ts";
 import {
   afterFailedPerformance,
@@ -46,6 +45,7 @@ import { LeaseLost, WorkerLeaves } from "./finish-requests.ts";
 import type { Performer } from "./perform.ts";
 import type { Performed } from "./performed.ts";
 import { RunOver } from "./run-over.ts";
+import { createClaimsAhead } from "./throughput/claims-ahead.ts";
 import type { ToolFailPoint } from "./tool-ports.ts";
 import { endOf, traced } from "./watch-activity.ts";
 

@@ -54,7 +54,7 @@ export function openAuditLog(database: Database): AuditLog {
     );
     const ids = new Map(rows.map(({ id, position }) => [position, id]));
     return entries.map((_, position) => ids.get(position) ?? 0);
-  });
+  }, database);
   const ending = gathered<{ id: number; status: number; target: string | null }, void>(async (outcomes) => {
     await queryNamed(
       database,
@@ -66,7 +66,7 @@ export function openAuditLog(database: Database): AuditLog {
       [toJson(outcomes)],
     );
     return outcomes.map(() => undefined);
-  });
+  }, database);
   return {
     asked: asking,
     done: (id, status, target) => ending({ id, status, target: target ?? null }),

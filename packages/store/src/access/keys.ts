@@ -139,7 +139,7 @@ export function openKeyFinder(database: Database): (text: string) => Promise<Key
     );
     const found = new Map(rows.map((row) => [row.id, row]));
     return ids.map((id) => found.get(id) ?? null);
-  });
+  }, database);
   return async (text) => {
     const given = readSecret("mm", text);
     if (given === null) return null;

@@ -142,7 +142,7 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
       const byId = new Map(rows.map((row) => [row.id, row]));
       return rootIds.map((rootId) => byId.get(rootId));
     },
-    { lingerMs: promptLingerMs },
+    { lingerMs: promptLingerMs, plain: database.plain },
   );
 
   return async (rootId) => {

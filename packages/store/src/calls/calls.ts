@@ -68,7 +68,12 @@ export function createSaveCall(database: Database): SaveCall {
           keys.has(keyText(activityId, callIndex, requestHash)) ? "stored" : "there",
       );
     },
-    { keyOf: ({ tenant }) => tenant, sizeOf: ({ json }) => json.length, lingerMs: promptLingerMs },
+    {
+      keyOf: ({ tenant }) => tenant,
+      sizeOf: ({ json }) => json.length,
+      lingerMs: promptLingerMs,
+      plain: database.plain,
+    },
   );
   return (saved) => save(toPaid(saved));
 }

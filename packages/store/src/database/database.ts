@@ -20,12 +20,15 @@ export interface DatabaseOptions {
   readonly queryTimeoutMs?: number;
   /** Connections that break while idle; the pool replaces them by itself. */
   readonly onError?: (error: Error) => void;
+  /** Tests only: nothing of throughput/ is used. */
+  readonly plain?: boolean;
 }
 
 export interface Database {
   readonly url: string;
   readonly hot: Pool;
   readonly calm: Pool;
+  readonly plain: boolean;
   close(): Promise<void>;
 }
 
@@ -76,6 +79,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     url: options.url,
     hot,
     calm,
+    plain: options.plain ?? false,
     close: () => {
       closing ??= Promise.all([hot.end(), calm.end()]).then(() => undefined);
       return closing;

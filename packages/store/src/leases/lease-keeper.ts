@@ -17,10 +17,10 @@
  */
 import type { Worker } from "node:worker_threads";
 import { startThread } from "@markmill/thread";
-import { renewLeases } from "../commit/claim.ts";
 import type { Database } from "../database/database.ts";
 import { type StoreError, translate } from "../database/store-error.ts";
 import { createLeaseTable } from "../throughput/lease-table.ts";
+import { renewLeases } from "./renew-and-release.ts";
 
 export interface LeaseKeeper {
   /** `onLost` is called when somebody else has the activity, or it is over. */

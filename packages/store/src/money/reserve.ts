@@ -49,6 +49,7 @@ export function createReserve(database: Database): Reserve {
   const together = gathered((group: readonly Reserving[]) => reserveGroup(database, group), {
     keyOf: ({ tenant }) => tenant,
     lingerMs: promptLingerMs,
+    plain: database.plain,
   });
   return async (reserving) =>
     reserving.budgets.length === 0 && reserving.charge === null ? { kind: "reserved" } : await together(reserving);

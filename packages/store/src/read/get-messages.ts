@@ -82,7 +82,7 @@ export function createReadConversation(
         return row.said === null ? alone : row.said.map(([role, text]) => ({ role, text }));
       });
     },
-    { lingerMs: promptLingerMs },
+    { lingerMs: promptLingerMs, plain: database.plain },
   );
 }
 

@@ -32,12 +32,14 @@ interface GatheredOptions<Item> {
   readonly sizeOf?: (item: Item) => number;
   /** See gather.ts. */
   readonly lingerMs?: number;
+  /** Each item is asked for alone. */
+  readonly plain: boolean;
 }
 
 /** `perform` answers each item at its place. */
 export function gathered<Item, Result>(
   perform: (items: readonly Item[]) => Promise<readonly (Result | typeof alone)[]>,
-  { keyOf = () => "", sizeOf = () => 0, lingerMs = 0 }: GatheredOptions<Item> = {},
+  { keyOf = () => "", sizeOf = () => 0, lingerMs = 0, plain }: GatheredOptions<Item>,
 ): (item: Item) => Promise<Result> {
   interface Waiting {
     readonly item: Item;
@@ -84,6 +86,7 @@ export function gathered<Item, Result>(
     }
   }
 
+  if (plain) return (item) => new Promise((resolve, reject) => void performGroup([{ item, resolve, reject }]));
   return async (item) => {
     const key = keyOf(item);
     const own = gathers.get(key) ?? {

@@ -16,6 +16,9 @@ export interface RunCache {
   delete(runId: string): void;
 }
 
+/** Keeps nothing. */
+export const noRunCache: RunCache = { get: () => undefined, set: () => undefined, delete: () => undefined };
+
 /** Characters. */
 const heaviest = 1_000_000;
 const heaviestTogether = 64_000_000;

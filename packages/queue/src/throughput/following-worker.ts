@@ -7,8 +7,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type IQueueBackend, type Job, type JobProgress, Worker } from "bullmq";
-import type { BellData } from "./job-id.ts";
-import { translate } from "./queue-error.ts";
+import type { BellData } from "../job-id.ts";
+import { translate } from "../queue-error.ts";
 
 /** In milliseconds. */
 export function restAfter(error: unknown): number {
