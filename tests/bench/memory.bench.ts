@@ -7,9 +7,9 @@ import { parseArgs } from "node:util";
 import { startEmbeddedPostgres } from "@markmill/embedded-postgres";
 import { migrate, nearestPassages } from "@markmill/store/machine";
 import { unitBytes } from "../../packages/llm/src/vectors-text.ts";
-import { openDatabase } from "../../packages/store/src/database.ts";
-import { fillPassageIndex } from "../../packages/store/src/passage-index/fill-passage-index.ts";
-import { explainPassageSearch } from "../../packages/store/src/passage-index/passage-index.ts";
+import { openDatabase } from "../../packages/store/src/database/database.ts";
+import { fillPassageIndex } from "../../packages/store/src/memory/passage-index/fill-passage-index.ts";
+import { explainPassageSearch } from "../../packages/store/src/memory/passage-index/passage-index.ts";
 import { startVectorPostgres } from "../support/pglite.ts";
 
 const { values } = parseArgs({

@@ -1,8 +1,7 @@
-/** What a CodeMentor workflow does when it runs: every activity, handler and limit, end to end, on both queue backends. */
+/** What a CodeMentor workflow does when it runs: every activity, handler and limit, end to end, on all backends. */
 
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
-import { redisAvailable } from "../support/redis.ts";
+import { allBackends, type Mill, startMill, workflow } from "../support/mill.ts";
 import {
   answerAsk,
   cancelRun,
@@ -35,11 +34,11 @@ rules:
 default: { reply: "I heard {{prompt}}" }
 `;
 
-const backends: Backend[] = (await redisAvailable("runs on the Redis backend")) ? ["redis", "postgres"] : ["postgres"];
+const backends = await allBackends("runs");
 
 describe.each(backends)("a run on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
-  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
+  /** What has no part in the queue; on all of them in the soak, and always without what exists for speed alone. */
+  const once = it.skipIf(backend !== backends[0] && backend !== "plain" && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend, script });

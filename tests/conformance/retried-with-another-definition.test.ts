@@ -1,8 +1,7 @@
 // A run that is taken up at a step with a corrected workflow: its conversations and its files go on, and the old run stays as it is.
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
-import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
-import { redisAvailable } from "../support/redis.ts";
+import { allBackends, type Mill, startMill, workflow } from "../support/mill.ts";
 import { forkRun, replayRun } from "../support/store.ts";
 
 const script = `
@@ -12,9 +11,7 @@ rules:
 default: { reply: "I heard {{prompt}}" }
 `;
 
-const backends: Backend[] = (await redisAvailable("retries with another definition on the Redis backend"))
-  ? ["redis", "postgres"]
-  : ["postgres"];
+const backends = await allBackends("retries with another definition");
 
 describe.each(backends)("a run that goes on with another definition, on the %s backend", (backend) => {
   /** What has no part in the queue; on all of them in the soak. */

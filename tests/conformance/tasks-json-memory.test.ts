@@ -1,7 +1,6 @@
-/** Workflows of tasks that store passages and look for them, end to end on both queue backends. Vectors are made without a model. */
+/** Workflows of tasks that store passages and look for them, end to end on all backends. Vectors are made without a model. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { type Backend, type Mill, startMill } from "../support/mill.ts";
-import { redisAvailable } from "../support/redis.ts";
+import { allBackends, type Mill, startMill } from "../support/mill.ts";
 import { getHistory, replayRun } from "../support/store.ts";
 import { fixture, input, output, task, tasksFile } from "../support/tasks-json.ts";
 
@@ -21,9 +20,7 @@ rules:
   - { when: { text: "Are these enough" }, reply: "no" }
 default: { reply: "I heard {{prompt}}" }
 `;
-const backends: Backend[] = (await redisAvailable("passages of tasks on the Redis backend"))
-  ? ["redis", "postgres"]
-  : ["postgres"];
+const backends = await allBackends("passages of tasks");
 const passages = (result: string | null) =>
   (result ?? "")
     .split(" \n")

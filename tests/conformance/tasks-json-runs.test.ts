@@ -1,7 +1,6 @@
-/** What a workflow of tasks does when it runs: operators, inputs, outputs, conditions, limits, end to end, on both queue backends. */
+/** What a workflow of tasks does when it runs: operators, inputs, outputs, conditions, limits, end to end, on all backends. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { type Backend, type Mill, startMill } from "../support/mill.ts";
-import { redisAvailable } from "../support/redis.ts";
+import { allBackends, type Mill, startMill } from "../support/mill.ts";
 import { cancelRun, getHistory, getMessages, replayRun } from "../support/store.ts";
 import { fixture, input, output, task, tasksFile } from "../support/tasks-json.ts";
 import { until } from "../support/until.ts";
@@ -29,13 +28,11 @@ rules:
 default: { reply: "I heard {{prompt}}" }
 `;
 
-const backends: Backend[] = (await redisAvailable("workflows of tasks on the Redis backend"))
-  ? ["redis", "postgres"]
-  : ["postgres"];
+const backends = await allBackends("workflows of tasks");
 
 describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
-  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
+  /** What has no part in the queue; on all of them in the soak, and always without what exists for speed alone. */
+  const once = it.skipIf(backend !== backends[0] && backend !== "plain" && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend, script });

@@ -1,8 +1,7 @@
-/** Workflows of tasks that call functions: a model that asks for tools, a real server of tools on loopback, on both queue backends. */
+/** Workflows of tasks that call functions: a model that asks for tools, a real server of tools on loopback, on all backends. */
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { type Backend, type Mill, startMill } from "../support/mill.ts";
-import { redisAvailable } from "../support/redis.ts";
+import { allBackends, type Mill, startMill } from "../support/mill.ts";
 import { replayRun } from "../support/store.ts";
 import { fixture, task, tasksFile } from "../support/tasks-json.ts";
 
@@ -17,9 +16,7 @@ rules:
   - { when: { pattern: "^echo (?<what>.*)$" }, reply: "{{what}}" }
 default: { reply: "No tool needed." }
 `;
-const backends: Backend[] = (await redisAvailable("functions of tasks on the Redis backend"))
-  ? ["redis", "postgres"]
-  : ["postgres"];
+const backends = await allBackends("functions of tasks");
 
 describe.each(backends)("functions on the %s backend", (backend) => {
   /** What has no part in the queue; on all of them in the soak. */

@@ -1,8 +1,7 @@
-/** Workflows that models call as tools, from the front matter to the child run and back, on both queue backends. */
+/** Workflows that models call as tools, from the front matter to the child run and back, on all backends. */
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
-import { redisAvailable } from "../support/redis.ts";
+import { allBackends, type Mill, startMill, workflow } from "../support/mill.ts";
 import {
   answerAsk,
   cancelRun,
@@ -65,9 +64,7 @@ const tasks = JSON.stringify({
   return_value: { input: { type: "read", key: "out" }, to_json: false },
 });
 
-const backends: Backend[] = (await redisAvailable("workflow tools on the Redis backend"))
-  ? ["redis", "postgres"]
-  : ["postgres"];
+const backends = await allBackends("workflow tools");
 
 describe.each(backends)("a workflow as a tool, on the %s backend", (backend) => {
   /** What has no part in the queue; on all of them in the soak. */

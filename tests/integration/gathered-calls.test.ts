@@ -1,6 +1,6 @@
 // What a worker asks of the store for the calls of many prompts goes out together, and each call is answered as if it had been alone.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { inContendedTransaction } from "../../packages/store/src/transaction.ts";
+import { inContendedTransaction } from "../../packages/store/src/database/transaction.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   createReadConversation,

@@ -1,4 +1,4 @@
-/** A worker that goes on with the next activity of its run: packages/queue/src/hand-over.ts, on real servers. */
+/** A worker that goes on with the next activity of its run: packages/queue/src/throughput/hand-over.ts, on real servers. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Doorbell } from "@markmill/engine";
@@ -7,7 +7,7 @@ import { createPostgresBackend, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { handOverOnPostgres } from "../../packages/queue/src/hand-over-postgres.ts";
+import { handOverOnPostgres } from "../../packages/queue/src/throughput/hand-over-postgres.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
 
@@ -336,6 +336,90 @@ function behaves(make: () => Promise<Place>): void {
     await board.resume();
     await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
     await serving.close();
+  });
+
+  /** A chain whose activities may be done twice; the queue is paused in its first one, so that the hand-over is refused. */
+  const pausing = (chain: readonly Doorbell[], heard: string[], meanwhile?: Handler): Handler =>
+    walking(chain, heard, async (delivered, ring, slot) => {
+      for (const { activityId } of chain) slot.mayBeginEarly(activityId);
+      if (heard.length === 1) await board.pause();
+      return (await meanwhile?.(delivered, ring, slot)) ?? { do: "done" };
+    });
+
+  it("that is refused to an activity that began early rings what the activity led to", async () => {
+    const chain = bells(3);
+    const [first, second, third] = chain.map(jobId);
+    const heard: string[] = [];
+    const serving = queues.serve("control", pausing(chain, heard));
+    await queues.ring(chain.slice(0, 1));
+    await expect.poll(async () => (await board.getJobs()).map(({ id }) => id)).toEqual([third]);
+    expect(heard).toEqual([first, second]);
+    await board.resume();
+    await expect.poll(() => heard).toEqual([first, second, third]);
+    await expect.poll(() => place.jobs()).toBe(0);
+    await serving.close();
+    expect(errors).toEqual([]);
+  });
+
+  it.each(["puts itself off", "throws"])(
+    "that is refused to an activity that began early and %s rings it again",
+    async (how) => {
+      const chain = bells(2);
+      const [first, second] = chain.map(jobId);
+      const heard: string[] = [];
+      const handler = pausing(chain, heard, async () => {
+        if (heard.length !== 2) return { do: "done" };
+        if (how === "throws") throw new Error("a bug");
+        return { do: "later", ms: 60_000 };
+      });
+      const serving = queues.serve("control", handler);
+      await queues.ring(chain.slice(0, 1));
+      await expect.poll(async () => (await board.getJobs()).map(({ id }) => id)).toEqual([second]);
+      await board.resume();
+      await expect.poll(() => heard).toEqual([first, second, second]);
+      await expect.poll(() => place.jobs()).toBe(0);
+      await serving.close();
+      expect(errors.map(({ message }) => message)).toEqual(how === "throws" ? [expect.stringContaining("a bug")] : []);
+    },
+  );
+
+  it("to an activity that began early and puts itself off puts off the activity's job", async () => {
+    const chain = bells(2);
+    const [first, second] = chain.map(jobId);
+    const heard: string[] = [];
+    const handler = walking(chain, heard, async (_, __, slot) => {
+      for (const { activityId } of chain) slot.mayBeginEarly(activityId);
+      return heard.length === 2 ? { do: "later", ms: 300 } : { do: "done" };
+    });
+    const serving = queues.serve("control", handler);
+    await queues.ring(chain.slice(0, 1));
+    await expect.poll(() => heard).toEqual([first, second, second]);
+    await expect.poll(() => place.jobs()).toBe(0);
+    await serving.close();
+  });
+
+  it("of activities that begin early leads each run from job to job in order, and leaves nothing", async () => {
+    const chains = Array.from({ length: 8 }, () => bells(12));
+    const heard: string[] = [];
+    const serving = queues.serve(
+      "control",
+      (delivered, ring, slot) => {
+        const chain = chains.find((one) => one.some((bell) => jobId(bell) === delivered.jobId)) ?? [];
+        for (const { activityId } of chain) slot.mayBeginEarly(activityId);
+        return walking(chain, heard)(delivered, ring, slot);
+      },
+      { concurrency: 4 },
+    );
+    await queues.ring(chains.map(([first]) => first as Doorbell));
+    await expect.poll(() => heard.length).toBe(96);
+    await serving.close();
+    for (const chain of chains) {
+      const ids = chain.map(jobId);
+      expect(heard.filter((id) => ids.includes(id))).toEqual(ids);
+    }
+    expect(await place.waited()).toBe(8);
+    expect(await place.jobs()).toBe(0);
+    expect(errors).toEqual([]);
   });
 
   it("of a job that somebody else has rung makes no second one", async () => {

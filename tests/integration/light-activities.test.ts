@@ -4,7 +4,7 @@ import type { Doorbell } from "@markmill/engine";
 import { type Event, initialState, type Node, type RunStarted, step } from "@markmill/engine";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { readMigrations } from "../../packages/store/src/migrate.ts";
+import { readMigrations } from "../../packages/store/src/database/migrate.ts";
 import { freshDatabase, migratedDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   type Claim,

@@ -2,12 +2,15 @@
 import { unitBytes } from "@markmill/llm";
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { migrate } from "../../packages/store/src/migrate.ts";
-import { type FillOptions, fillPassageIndex } from "../../packages/store/src/passage-index/fill-passage-index.ts";
-import { makePassageIndex } from "../../packages/store/src/passage-index/make-passage-index.ts";
-import { explainPassageSearch, passageSearchOf } from "../../packages/store/src/passage-index/passage-index.ts";
-import { findCandidates } from "../../packages/store/src/passage-index/search-passage-index.ts";
-import { type FoundPassage, nearestPassages } from "../../packages/store/src/passages.ts";
+import { migrate } from "../../packages/store/src/database/migrate.ts";
+import {
+  type FillOptions,
+  fillPassageIndex,
+} from "../../packages/store/src/memory/passage-index/fill-passage-index.ts";
+import { makePassageIndex } from "../../packages/store/src/memory/passage-index/make-passage-index.ts";
+import { explainPassageSearch, passageSearchOf } from "../../packages/store/src/memory/passage-index/passage-index.ts";
+import { findCandidates } from "../../packages/store/src/memory/passage-index/search-passage-index.ts";
+import { type FoundPassage, nearestPassages } from "../../packages/store/src/memory/passages.ts";
 import { startVectorPostgres, type VectorPostgres } from "../support/pglite.ts";
 
 let postgres: VectorPostgres;

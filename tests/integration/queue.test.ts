@@ -8,7 +8,7 @@ import { type BackendOptions, type Handler, jobId, openQueues, type QueueError, 
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { GatheringRedis } from "../../packages/queue/src/gathering-redis.ts";
+import { GatheringRedis } from "../../packages/queue/src/throughput/gathering-redis.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable, sharedRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";

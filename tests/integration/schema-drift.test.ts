@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { migrate } from "../../packages/store/src/migrate.ts";
+import { migrate } from "../../packages/store/src/database/migrate.ts";
 import { schema } from "../../packages/store/src/schema/all-tables.ts";
 import { writeColumns } from "../../packages/store/src/schema/write-columns.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";

@@ -1,7 +1,7 @@
 import type { Session } from "@markmill/sandbox";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readMigrations } from "../../packages/store/src/migrate.ts";
+import { readMigrations } from "../../packages/store/src/database/migrate.ts";
 import { createSessionCheckpoints, type SessionUse } from "../../packages/worker/src/session-checkpoints.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {

@@ -1,7 +1,7 @@
 /** Budgets without a cap and endpoints without limits: calls do not wait for each other, and a cap that is set later holds from then on. */
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { writeBudgetCap } from "../../packages/store/src/budgets.ts";
+import { writeBudgetCap } from "../../packages/store/src/money/budgets.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   type Budget,

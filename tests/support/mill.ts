@@ -23,10 +23,18 @@ import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
 import { type GatedModel, startGatedModel } from "./gated-model.ts";
 import { migratedDatabase, type TestDatabase } from "./postgres.ts";
-import { sharedRedis } from "./redis.ts";
+import { redisAvailable, sharedRedis } from "./redis.ts";
 import { createRun, type Definition, getRun, openStore, type RunDetail, type Store, StoreError } from "./store.ts";
 
-export type Backend = "redis" | "postgres";
+/** plain: the queue on Postgres, and nothing that exists for speed alone: the throughput folders of store and queue are not used. */
+export type Backend = "redis" | "postgres" | "plain";
+
+/** All there are on this machine; `what` cannot be tried on Redis where it says so. */
+export async function allBackends(what: string): Promise<readonly Backend[]> {
+  return (await redisAvailable(`${what} on the Redis backend`))
+    ? ["redis", "postgres", "plain"]
+    : ["postgres", "plain"];
+}
 
 export interface MillOptions {
   readonly backend: Backend;
@@ -111,6 +119,7 @@ const quiet = {
 
 export async function startMill(options: MillOptions): Promise<Mill> {
   const database = options.database ?? (await migratedDatabase());
+  const plain = options.backend === "plain";
   const home = await mkdtemp(join(tmpdir(), "markmill-mill-"));
   const script = parseScript(options.script, "script.yaml");
   if (!script.ok) throw new Error(JSON.stringify(script.findings));
@@ -131,10 +140,11 @@ export async function startMill(options: MillOptions): Promise<Mill> {
     leaseMs: config.worker.lockDurationMs,
     ceilings: config.ceilings,
     runsPerTenant: config.runsPerTenant,
+    plain,
   });
   /** Of this mill's sessions: others have theirs on the same Docker engine. */
   const app = await appLabel(store.database);
-  const queues = await openQueues({ backend, prefix });
+  const queues = await openQueues({ backend, prefix, plain });
   const spawned: SpawnedWorker[] = [];
 
   async function work(sessions = sandbox) {

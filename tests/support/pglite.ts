@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { vector } from "@electric-sql/pglite-pgvector";
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket";
-import { type Database, openDatabase } from "../../packages/store/src/database.ts";
+import { type Database, openDatabase } from "../../packages/store/src/database/database.ts";
 
 export interface VectorPostgres {
   readonly database: Database;

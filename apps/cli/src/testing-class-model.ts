@@ -209,7 +209,7 @@ export class ClassModel {
   regrade(work: ModelWork, criterion: string | null): void {
     const last = work.tries.at(-1);
     if (!work.counts || work.undecided || work.content === null || last === undefined || last.end === null) return;
-    // As the store does: other marks must stand, by this very rubric (store/standing-marks.ts).
+    // As the store does: other marks must stand, by this very rubric (store/batches/standing-marks.ts).
     const { proposal } = this.shownWork(work);
     const is = proposal?.grade.outcome.is;
     const by = proposal === null ? undefined : work.tries[proposal.try - 1]?.rubricHash;

@@ -129,7 +129,7 @@ export const workKinds = {
     changesFiles: "never",
     waitsFor: "callee",
   },
-  // What a tool did is a row of its own, begun before and ended after (packages/store/src/tool-calls.ts): that row, not the activity, says
+  // What a tool did is a row of its own, begun before and ended after (packages/store/src/calls/tool-calls.ts): that row, not the activity, says
   // whether it may be repeated.
   tool: {
     queue: "prompt",

@@ -1,5 +1,5 @@
 /**
- * Whether what a person says of a grade is taken, and what it then changes. Pure; the store appends the event (store/grade-events.ts).
+ * Whether what a person says of a grade is taken, and what it then changes. Pure; the store appends the event (store/batches/grade-events.ts).
  *
  * D1  An override and a withdrawal need a reason. Points beyond a criterion are refused, not cut.
  * D2  Only a work that is graded or ungradable is released.

@@ -1,5 +1,5 @@
 // What a call passes before it leaves: the rate of its model, and the pause of an endpoint that refused others. Both are shared by all
-// workers, so the one implementation is rows in Postgres (packages/store/src/rates-and-pauses.ts).
+// workers, so the one implementation is rows in Postgres (packages/store/src/money/rates-and-pauses.ts).
 import type { ModelLimits } from "./model-catalogue.ts";
 import type { ModelFailure } from "./model-failure.ts";
 

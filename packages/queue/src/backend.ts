@@ -21,14 +21,14 @@ import {
 } from "bullmq";
 import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
-import { FollowingWorker } from "./following-worker.ts";
-import type { HandOverAct } from "./hand-over.ts";
-import { handOverOnPostgres } from "./hand-over-postgres.ts";
-import { handOverOnRedis } from "./hand-over-redis.ts";
 import type { BellData } from "./job-id.ts";
 import { PatientClient } from "./patient-client.ts";
 import { type QueueError, translate } from "./queue-error.ts";
 import { createRecoveringBackend } from "./recovering-backend.ts";
+import { FollowingWorker } from "./throughput/following-worker.ts";
+import type { HandOverAct } from "./throughput/hand-over.ts";
+import { handOverOnPostgres } from "./throughput/hand-over-postgres.ts";
+import { handOverOnRedis } from "./throughput/hand-over-redis.ts";
 import { unfitRedis } from "./unfit-redis.ts";
 
 export type BackendOptions =
@@ -105,7 +105,7 @@ const telemetryOption = (telemetry: Telemetry | undefined) => (telemetry === und
 
 async function openRedis(url: string, { prefix, onError, telemetry }: BackendParts): Promise<Backend> {
   // Only here: whoever has the queue in Postgres loads no client of Redis.
-  const { GatheringRedis } = await import("./gathering-redis.ts");
+  const { GatheringRedis } = await import("./throughput/gathering-redis.ts");
   const reconnect = (times: number) => Math.min(50 * 2 ** times, 1_000);
   const ringing = new GatheringRedis(url, {
     lazyConnect: true,

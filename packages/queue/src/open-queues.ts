@@ -24,6 +24,8 @@ export interface QueuesOptions {
   readonly backend: BackendOptions;
   /** Namespace of the jobs in Redis; on Postgres the database is the namespace. */
   readonly prefix?: string;
+  /** Tests only: every activity takes the ordinary way through the queue (hand-over.ts). */
+  readonly plain?: boolean;
   /** Broken connections and failed rings; the queues go on by themselves. */
   readonly onError?: (error: QueueError) => void;
   /** BullMQ's own instrumentation: the `telemetry` option of its queues and workers. */
@@ -60,17 +62,18 @@ const probeMs = 2_000;
 
 export async function openQueues(options: QueuesOptions): Promise<Queues> {
   const { prefix = "markmill", onError = () => undefined, telemetry } = options;
-  const backend = await openBackend(options.backend, { prefix, onError, telemetry });
+  const opened = await openBackend(options.backend, { prefix, onError, telemetry });
+  const backend: Backend = options.plain ? { ...opened, handOverAct: () => null } : opened;
   const servings = new Set<Serving>();
   const report = (doing: string) => (error: unknown) => onError(translate(error, doing));
 
-  const opened: BellQueue[] = [];
+  const allQueues: BellQueue[] = [];
   function openAll(open: (name: QueueName) => BellQueue): (name: QueueName) => BellQueue {
     const all = Object.fromEntries(
       queueNames.map((name) => {
         const queue = open(name);
         queue.on("error", report(`Queue ${name}`));
-        opened.push(queue);
+        allQueues.push(queue);
         return [name, queue];
       }),
     ) as Record<QueueName, BellQueue>;
@@ -152,7 +155,7 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     watch: queueOf,
     async close() {
       await Promise.all([...servings].map((serving) => serving.close()));
-      await Promise.all(opened.map((queue) => queue.close().catch(() => undefined)));
+      await Promise.all(allQueues.map((queue) => queue.close().catch(() => undefined)));
       await backend.close();
     },
   };

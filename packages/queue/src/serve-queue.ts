@@ -6,8 +6,8 @@
 import type { Delivery, Doorbell, QueueName } from "@markmill/engine";
 import { DelayedError, type Job, WaitingChildrenError } from "bullmq";
 import type { Backend, BellWorker } from "./backend.ts";
-import { createHandOver, longestMs, mostInARow } from "./hand-over.ts";
 import { type BellData, jobId, parseJobId } from "./job-id.ts";
+import { createHandOver, longestMs, mostInARow } from "./throughput/hand-over.ts";
 
 /** What a handler makes of a delivery. children: the job waits for the jobs that name it as their parent. later: delivered again. */
 export type Answer =
@@ -24,6 +24,8 @@ export interface Slot {
   countOn(): boolean;
   /** `refused` is called where the activity is not gone on with after all; awaited before its bell is rung. */
   onRefused(activityId: number, refused: () => Promise<void>): void;
+  /** Doing this activity twice changes nothing: it may begin before the backend has handed the job over (H6). */
+  mayBeginEarly(activityId: number): void;
 }
 
 export type Handler = (delivery: Delivery, ring: Ring, slot: Slot) => Promise<Answer>;
@@ -70,19 +72,42 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
 
   async function process(worker: BellWorker, job: Job<BellData>, token: string): Promise<null> {
     const began = performance.now();
-    for (let row = 0; ; row += 1) {
+    let delivery = deliveryOf(job);
+    let handed: Promise<Handed> = Promise.resolve({ over: true });
+    for (let row = 0; delivery !== null; row += 1) {
       const mayGoOn = () => row < mostInARow && performance.now() - began < longestMs && worker.takesMore();
       const slot = createSlot(() => handOver !== null && job.parentKey === undefined && mayGoOn());
-      const next = await deliver(job, token, slot);
+      const next = await deliver(delivery, handed, job, token, slot);
       if (next === null) break;
-      const ours = slot.promised ? worker.takesMore() : mayGoOn();
-      if (ours && (await goOn(worker, job, token, next))) continue;
-      await slot.refuse();
-      await ring([next]);
-      break;
+      if (!(slot.promised ? worker.takesMore() : mayGoOn())) {
+        await slot.refuse();
+        await ring([next]);
+        break;
+      }
+      handed = goOn(worker, job, token, next);
+      if (!slot.beginsEarly(next) && !(await handed).over) {
+        await slot.refuse();
+        await ring([next]);
+        break;
+      }
+      delivery = nextDelivery(next);
     }
     // Nothing is returned: a return value is stored by the queue, and only ids belong there.
     return null;
+  }
+
+  function deliveryOf(job: Job<BellData>): Delivery | null {
+    const id = job.id ?? "";
+    const bell = parseJobId(id);
+    if (bell === null) return null;
+    const { attempt, rings } = bell;
+    const { runId, activityId, epoch } = job.data;
+    return { queue: name, runId, activityId, epoch, jobId: id, attempt, rings, stalled: job.stalledCounter };
+  }
+
+  function nextDelivery(bell: Doorbell): Delivery {
+    const { runId, activityId, epoch, attempt, rings } = bell;
+    return { queue: name, runId, activityId, epoch, jobId: jobId(bell), attempt, rings, stalled: 0 };
   }
 
   async function handle(delivery: Delivery, ringOthers: Ring, slot: OpenSlot): Promise<Answer> {
@@ -94,30 +119,25 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     }
   }
 
-  /** Answers with the activity to go on with once the job is let go; whatever else the handler rings is rung. */
-  async function deliver(job: Job<BellData>, token: string, slot: OpenSlot): Promise<Doorbell | null> {
+  /**
+   * Answers with the activity to go on with once the job is let go; whatever else the handler rings is rung.
+   * `handed`: has the job at hand become that of the delivery? It is awaited before anything is done with the job.
+   */
+  async function deliver(
+    delivery: Delivery,
+    handed: Promise<Handed>,
+    job: Job<BellData>,
+    token: string,
+    slot: OpenSlot,
+  ): Promise<Doorbell | null> {
     heard = performance.now();
-    const id = job.id ?? "";
-    const bell = parseJobId(id);
-    if (bell === null) return null;
-    const { runId, activityId, epoch } = job.data;
-    const { attempt, rings } = bell;
-    const delivery: Delivery = {
-      queue: name,
-      runId,
-      activityId,
-      epoch,
-      jobId: id,
-      attempt,
-      rings,
-      stalled: job.stalledCounter,
-    };
     const follows = handOver !== null && job.parentKey === undefined;
     const kept: Doorbell[] = [];
     let answer: Answer | null = null;
+    let failure: unknown = null;
     try {
       const ringOthers: Ring = (bells) => {
-        const next = bells.filter((one) => isNext(one) && jobId(one) !== id);
+        const next = bells.filter((one) => isNext(one) && jobId(one) !== delivery.jobId);
         const first = next.find(slot.isCountedOn) ?? next[0];
         const at = follows && kept.length === 0 && first !== undefined ? bells.indexOf(first) : -1;
         if (at < 0) return ring(bells);
@@ -125,13 +145,23 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
         return ring(bells.toSpliced(at, 1));
       };
       answer = await handle(delivery, ringOthers, slot);
-    } finally {
-      // A job that is not let go hands nothing over.
-      if (answer?.do !== "done") {
-        await slot.refuse();
-        await ring(kept);
-      }
+    } catch (error) {
+      failure = error;
     }
+    const held = await handed;
+    if (!held.over) {
+      // H6: the job at hand is still the one before.
+      await slot.refuse();
+      await ring(answer?.do === "done" ? kept : [held.bell, ...kept]);
+      if (answer === null) onError(failure);
+      return null;
+    }
+    // A job that is not let go hands nothing over.
+    if (answer?.do !== "done") {
+      await slot.refuse();
+      await ring(kept);
+    }
+    if (answer === null) throw failure;
     if (answer.do === "later") {
       await job.moveToDelayed(Date.now() + answer.ms, token);
       throw new DelayedError();
@@ -144,7 +174,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
 
   const isNext = (bell: Doorbell) => bell.queue === name && bell.delayMs === 0 && bell.parentJob === null;
 
-  async function goOn(worker: BellWorker, job: Job<BellData>, token: string, next: Doorbell): Promise<boolean> {
+  async function goOn(worker: BellWorker, job: Job<BellData>, token: string, next: Doorbell): Promise<Handed> {
     const { runId, activityId, epoch } = next;
     const data: BellData = { runId, activityId, epoch };
     const to = jobId(next);
@@ -153,7 +183,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     const handed = await handOver?.({ from: job.id ?? "", to, token, data: JSON.stringify(data) });
     if (handed) worker.follow(job, to, data, token);
     else worker.hold(job, token);
-    return handed === true;
+    return handed === true ? { over: true } : { over: false, bell: next };
   }
 
   let { concurrency = 1 } = settings;
@@ -196,16 +226,21 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   };
 }
 
+/** Has the job of a slot become that of its next activity? `bell`: of the activity that has no job. */
+type Handed = { readonly over: true } | { readonly over: false; readonly bell: Doorbell };
+
 interface OpenSlot extends Slot {
   /** Somebody counts on it. */
   readonly promised: boolean;
   isCountedOn(bell: Doorbell): boolean;
+  beginsEarly(bell: Doorbell): boolean;
   /** All that is counted on, but for the one that is handed over. */
   refuse(but?: Doorbell | null): Promise<void>;
 }
 
 function createSlot(mayGoOn: () => boolean): OpenSlot {
   const counting = new Map<number, () => Promise<void>>();
+  const early = new Set<number>();
   let promised = false;
   return {
     get promised() {
@@ -217,6 +252,8 @@ function createSlot(mayGoOn: () => boolean): OpenSlot {
     },
     isCountedOn: ({ activityId }) => counting.has(activityId),
     onRefused: (activityId, refused) => counting.set(activityId, refused),
+    mayBeginEarly: (activityId) => early.add(activityId),
+    beginsEarly: ({ activityId }) => early.has(activityId),
     async refuse(but = null) {
       for (const [activityId, refused] of counting) {
         if (activityId === but?.activityId) continue;

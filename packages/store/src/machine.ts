@@ -3,11 +3,39 @@
  * that come from claims, doorbells and rows, whosever they are, and take the tenant from the run's row. Nothing that serves a request may
  * import this (scripts/check-imports.ts): there it is `store.as(tenant)`.
  */
-export { applyEvent, breakRun, cancelRun, resumeRun, stopRun } from "./apply-event.ts";
-export { answerAsk, openAsks } from "./asks.ts";
+
 export { type Admission, admitWorks } from "./batches/admit.ts";
 export { deleteOldBatches } from "./batches/delete-batch.ts";
 export { pauseForBudget } from "./batches/pause-for-budget.ts";
+export { deleteOrphans } from "./blobs/delete-orphans.ts";
+export { loadSubmission } from "./blobs/load-submission.ts";
+export { answerAsk, openAsks } from "./calls/asks.ts";
+export { callsOfRun, createSaveCall, findCall, type SaveCall, type SavedCall } from "./calls/calls.ts";
+export { type ReturnedCall, returnedCalls } from "./calls/returned-calls.ts";
+export {
+  beginToolCall,
+  endToolCall,
+  type ToolCallBegin,
+  type ToolCallEnd,
+  type ToolCallFailure,
+} from "./calls/tool-calls.ts";
+export type { Claim, Claimed } from "./commit/claim.ts";
+export type { Committed } from "./commit/committer.ts";
+export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/lost-doorbells.ts";
+export { oldestDue } from "./commit/oldest-due.ts";
+export { readyRings } from "./commit/ready-rings.ts";
+export type { Activity, LoadedRun } from "./commit/run-row.ts";
+export type { Database } from "./database/database.ts";
+export { migrate } from "./database/migrate.ts";
+export { neutralText } from "./database/neutral.ts";
+export { applySettings } from "./database/session-settings.ts";
+export { withLeadership } from "./leases/leadership.ts";
+export { createLeaseKeeper, type LeaseKeeper } from "./leases/lease-keeper.ts";
+export { presenceSettings, presenceText } from "./leases/presence.ts";
+export { releaseClaims, renewLeases } from "./leases/renew-and-release.ts";
+export { beat, buryWorkers, leave, listWorkers } from "./leases/workers.ts";
+export { fillPassageIndex } from "./memory/passage-index/fill-passage-index.ts";
+export { type FoundPassage, insertPassages, nearestPassages, type PassageScope } from "./memory/passages.ts";
 export {
   type CallRef,
   gatherSpendings,
@@ -17,9 +45,33 @@ export {
   releaseReservation,
   settleAbandoned,
   settleReservation,
-} from "./budgets.ts";
-export { callsOfRun, createSaveCall, findCall, type SaveCall, type SavedCall } from "./calls.ts";
-export { noCalls, spentOf } from "./charges.ts";
+} from "./money/budgets.ts";
+export { noCalls, spentOf } from "./money/charges.ts";
+export { addDeletedUsage } from "./money/deleted-usage.ts";
+export {
+  currentPauses,
+  endPause,
+  leaveProbe,
+  type ModelAt,
+  pauseRate,
+  type Rate,
+  renewProbe,
+  takeRate,
+} from "./money/rates-and-pauses.ts";
+export { createReserve, type Reserve, type Reserved, type ReservedCode } from "./money/reserve.ts";
+export type { Machine } from "./open-store.ts";
+export { getHistory } from "./read/get-history.ts";
+export { createReadConversation, getMessages, getThreads } from "./read/get-messages.ts";
+export { childRuns, getRun } from "./read/get-run.ts";
+export { installationId } from "./read/installation-id.ts";
+export { replayRun } from "./read/replay-run.ts";
+export { waitsOf } from "./read/waits-of.ts";
+export { applyEvent, breakRun, cancelRun, resumeRun, stopRun } from "./runs/apply-event.ts";
+export { callExcess, createRun, drawSeed, startCall } from "./runs/create-run.ts";
+export { deleteOldRuns } from "./runs/delete-runs.ts";
+export { forkRun } from "./runs/fork-run.ts";
+export { resumeTree } from "./runs/resume-run.ts";
+export { enforceDeadlines, expireAsks, type OnSkipped } from "./runs/supervise.ts";
 export {
   beginExecute,
   type Chain,
@@ -35,50 +87,8 @@ export {
   saveRewound,
   settleMark,
   waitsForExecute,
-} from "./checkpoints.ts";
-export { type CannotExecute, type CommandStanding, sandboxNotConfigured } from "./command-standing.ts";
-export { type Claim, type Claimed, releaseClaims, renewLeases } from "./commit/claim.ts";
-export type { Committed } from "./commit/committer.ts";
-export type { Followed } from "./commit/followed.ts";
-export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/lost-doorbells.ts";
-export { oldestDue } from "./commit/oldest-due.ts";
-export type { Activity, LoadedRun } from "./commit/run-row.ts";
-export { callExcess, createRun, drawSeed, startCall } from "./create-run.ts";
-export type { Database } from "./database.ts";
-export { deleteOrphans } from "./delete-orphans.ts";
-export { deleteOldRuns } from "./delete-runs.ts";
-export { addDeletedUsage } from "./deleted-usage.ts";
-export { forkRun } from "./fork-run.ts";
-export { withLeadership } from "./leadership.ts";
-export { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
-export { loadSubmission } from "./load-submission.ts";
-export { migrate } from "./migrate.ts";
-export { neutralText } from "./neutral.ts";
-export type { Machine } from "./open-store.ts";
-export { fillPassageIndex } from "./passage-index/fill-passage-index.ts";
-export { type FoundPassage, insertPassages, nearestPassages, type PassageScope } from "./passages.ts";
-export { presenceSettings, presenceText } from "./presence.ts";
-export {
-  currentPauses,
-  endPause,
-  leaveProbe,
-  type ModelAt,
-  pauseRate,
-  type Rate,
-  renewProbe,
-  takeRate,
-} from "./rates-and-pauses.ts";
-export { getHistory } from "./read/get-history.ts";
-export { createReadConversation, getMessages, getThreads } from "./read/get-messages.ts";
-export { childRuns, getRun } from "./read/get-run.ts";
-export { installationId } from "./read/installation-id.ts";
-export { replayRun } from "./read/replay-run.ts";
-export { waitsOf } from "./read/waits-of.ts";
-export { readyRings } from "./ready-rings.ts";
-export { createReserve, type Reserve, type Reserved, type ReservedCode } from "./reserve.ts";
-export { resumeTree } from "./resume-run.ts";
-export { type ReturnedCall, returnedCalls } from "./returned-calls.ts";
-export { applySettings } from "./session-settings.ts";
+} from "./sessions/checkpoints.ts";
+export { type CannotExecute, type CommandStanding, sandboxNotConfigured } from "./sessions/command-standing.ts";
 export {
   claimSession,
   liveSessions,
@@ -87,17 +97,10 @@ export {
   type SessionClaim,
   saveSession,
   takeDeadSessions,
-} from "./sessions.ts";
+} from "./sessions/sessions.ts";
 export { type AdmittedRuns, admitAtOnce, admitRuns } from "./shares/admit-runs.ts";
-export { enforceDeadlines, expireAsks, type OnSkipped } from "./supervise.ts";
-export {
-  beginToolCall,
-  endToolCall,
-  type ToolCallBegin,
-  type ToolCallEnd,
-  type ToolCallFailure,
-} from "./tool-calls.ts";
-export { watch } from "./watch.ts";
+export type { Followed } from "./throughput/followed.ts";
+export { watch } from "./watch/watch.ts";
 export {
   type DueDelivery,
   deleteOldDeliveries,
@@ -106,4 +109,3 @@ export {
   settleDelivery,
 } from "./webhooks/deliveries.ts";
 export { noteHappenings } from "./webhooks/note-happenings.ts";
-export { beat, buryWorkers, leave, listWorkers } from "./workers.ts";

@@ -6,34 +6,37 @@
  */
 import { randomBytes } from "node:crypto";
 import { type Access, openAccess } from "./access/access.ts";
+import { createOwnership } from "./access/ownership.ts";
 import { createWorkFacts, type ReadWorkFacts } from "./batches/work-facts.ts";
 import { type BlobSettings, type Blobs, createBlobs } from "./blobs/blobs.ts";
-import { createSaveCall, type SaveCall } from "./calls.ts";
-import { type Ceilings, defaultCeilings } from "./ceilings.ts";
-import { type CommandStanding, listCommandStandings } from "./command-standing.ts";
-import { createActivityIds } from "./commit/activity-ids.ts";
-import { type Claim, type Claimable, type Claimer, createClaimer } from "./commit/claim.ts";
-import { type Commit, type Committed, type Committer, createCommitter, type OnCommitted } from "./commit/committer.ts";
+import { createSaveCall, type SaveCall } from "./calls/calls.ts";
+import { type Claim, type Claimable, createPlainClaimer } from "./commit/claim.ts";
+import { createPlainCommitter } from "./commit/commit-one.ts";
+import type { Commit, Committed, Committer, CommitterParts, OnCommitted } from "./commit/committer.ts";
 import { oldestDue } from "./commit/oldest-due.ts";
-import { createRunCache } from "./commit/run-cache.ts";
-import { type Database, type DatabaseOptions, openDatabase } from "./database.ts";
-import { createDatabaseClock, type DatabaseClock, databaseNow } from "./database-clock.ts";
-import { createDefinitions, type Definitions } from "./definitions.ts";
-import { migrate } from "./migrate.ts";
-import { createMovements } from "./movements.ts";
-import { createOwnership } from "./ownership.ts";
-import { explainPassageSearch, type PassageSearch } from "./passage-index/passage-index.ts";
-import { createDatabaseProbe } from "./probe-database.ts";
-import { queryDatabase } from "./query-database.ts";
+import { type Database, type DatabaseOptions, openDatabase } from "./database/database.ts";
+import { createDatabaseClock, type DatabaseClock, databaseNow } from "./database/database-clock.ts";
+import { migrate } from "./database/migrate.ts";
+import { createDatabaseProbe } from "./database/probe-database.ts";
+import { queryDatabase } from "./database/query-database.ts";
+import { translate } from "./database/store-error.ts";
+import { refuseUnfitServer } from "./database/unfit-server.ts";
+import { createDefinitions, type Definitions } from "./definitions/definitions.ts";
+import { listWorkers, type WorkerRow } from "./leases/workers.ts";
+import { explainPassageSearch, type PassageSearch } from "./memory/passage-index/passage-index.ts";
+import { type Ceilings, defaultCeilings } from "./money/ceilings.ts";
+import { createReserve, type Reserve } from "./money/reserve.ts";
 import { type BoardReader, createBoardReader } from "./read/board-activities.ts";
 import { openRunCounts } from "./read/open-run-counts.ts";
-import { createReserve, type Reserve } from "./reserve.ts";
+import { type CommandStanding, listCommandStandings } from "./sessions/command-standing.ts";
 import { createShares, type Shares } from "./shares/shares.ts";
-import { translate } from "./store-error.ts";
 import { createTenantStore, type TenantStore } from "./tenant-store.ts";
-import { refuseUnfitServer } from "./unfit-server.ts";
-import { createAnnouncer } from "./watch.ts";
-import { listWorkers, type WorkerRow } from "./workers.ts";
+import { createActivityIds } from "./throughput/activity-ids.ts";
+import { createGatheringClaimer } from "./throughput/gather-claims.ts";
+import { createGroupCommitter } from "./throughput/group-committer.ts";
+import { createRunCache, noRunCache } from "./throughput/run-cache.ts";
+import { createMovements } from "./watch/movements.ts";
+import { createAnnouncer } from "./watch/watch.ts";
 
 export interface StoreOptions extends DatabaseOptions {
   /** Names this process in claims: never the same for two starts, also not for two containers that both have process 1. */
@@ -115,9 +118,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 function assemble(database: Database, clock: DatabaseClock, options: StoreOptions): Store {
   const { worker = nameProcess("process"), leaseMs = 5_000, ceilings = defaultCeilings } = options;
   const definitions = createDefinitions(database.calm);
-  const cache = createRunCache();
+  const { plain } = database;
+  const cache = plain ? noRunCache : createRunCache();
   const announcer = createAnnouncer(database);
-  const committer = createCommitter({
+  const committing: CommitterParts = {
     database,
     definitions,
     cache,
@@ -125,13 +129,16 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     ids: createActivityIds(database.hot),
     worker,
     leaseMs,
-    most: options.mostPerCommit ?? 100,
     patienceMs: options.patienceMs ?? 30_000,
     onMoved: announcer.moved,
     onCommitted: options.onCommitted,
     onBatchRunEnded: announcer.batchMoved,
-  });
-  const claimer: Claimer = createClaimer({ database, definitions, cache, clock, worker, leaseMs });
+  };
+  const committer = plain
+    ? createPlainCommitter(committing)
+    : createGroupCommitter(committing, options.mostPerCommit ?? 100);
+  const claiming = { database, definitions, clock, worker, leaseMs };
+  const claimer = plain ? createPlainClaimer(claiming) : createGatheringClaimer(claiming, cache);
   const movements = createMovements(database);
   const blobs = createBlobs(database, options.blobs);
   const probe = createDatabaseProbe(database.url);

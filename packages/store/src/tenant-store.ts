@@ -5,22 +5,21 @@
  * O2  Nothing here takes a tenant as an argument: it is said once, by `store.as(tenant)`.
  * O3  `rings` in an answer are doorbells the caller is to ring. Lost ones are rung by the supervisor.
  */
-import { cancelRun, type Outside, stopRun } from "./apply-event.ts";
-import { type Ask, answerAsk, type FoundAsk, findAsk, openAsks, openAsksBelow } from "./asks.ts";
+
+import type { Ownership } from "./access/ownership.ts";
+import { isTenantId } from "./access/tenant-ids.ts";
 import { type TenantBatches, tenantBatches } from "./batches/tenant-batches.ts";
 import type { BlobContent } from "./blobs/blob-port.ts";
 import type { BlobInfo, BlobPart, Blobs } from "./blobs/blobs.ts";
-import { type Budget, getBudget, openBudget, setBudgetCap } from "./budgets.ts";
-import { callsOfRun, type StoredCall } from "./calls.ts";
-import { type ChargeLine, chargesOf, noCalls, type Spent, spentOf } from "./charges.ts";
+import { type Ask, answerAsk, type FoundAsk, findAsk, openAsks, openAsksBelow } from "./calls/asks.ts";
+import { callsOfRun, type StoredCall } from "./calls/calls.ts";
+import { type StoredToolCall, toolCallsOfRun } from "./calls/tool-calls.ts";
 import type { Committed } from "./commit/committer.ts";
-import { type Births, type CreatedRun, createRun, type NewRun } from "./create-run.ts";
-import type { Definition } from "./definitions.ts";
-import { deleteRun } from "./delete-runs.ts";
-import { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
-import type { Movements } from "./movements.ts";
-import type { Ownership } from "./ownership.ts";
-import { currentPauses, type Pause } from "./rates-and-pauses.ts";
+import { StoreError } from "./database/store-error.ts";
+import type { Definition } from "./definitions/definitions.ts";
+import { type Budget, getBudget, openBudget, setBudgetCap } from "./money/budgets.ts";
+import { type ChargeLine, chargesOf, noCalls, type Spent, spentOf } from "./money/charges.ts";
+import { currentPauses, type Pause } from "./money/rates-and-pauses.ts";
 import { type EventPage, type EventsRequest, eventsAfter } from "./read/events-after.ts";
 import { getHistory, type History, type HistoryActivity, openActivities } from "./read/get-history.ts";
 import { getMessages, getThreads, type Thread, type ThreadMessage } from "./read/get-messages.ts";
@@ -39,11 +38,13 @@ import { activityPage, callPage, messagePage, type Page, type TalkMessage, toolC
 import { type Replay, replayRun } from "./read/replay-run.ts";
 import { type UsageBy, type UsageFilter, type UsageLine, type UsagePage, usageBy } from "./read/usage.ts";
 import { type Wait, waitsOf } from "./read/waits-of.ts";
-import { type RestartRequest, restartRun } from "./restart-run.ts";
-import { type Resumed, resumeTree } from "./resume-run.ts";
-import { StoreError } from "./store-error.ts";
-import { isTenantId } from "./tenants.ts";
-import { type StoredToolCall, toolCallsOfRun } from "./tool-calls.ts";
+import { cancelRun, type Outside, stopRun } from "./runs/apply-event.ts";
+import { type Births, type CreatedRun, createRun, type NewRun } from "./runs/create-run.ts";
+import { deleteRun } from "./runs/delete-runs.ts";
+import { type ForkedRun, type ForkRequest, forkRun } from "./runs/fork-run.ts";
+import { type RestartRequest, restartRun } from "./runs/restart-run.ts";
+import { type Resumed, resumeTree } from "./runs/resume-run.ts";
+import type { Movements } from "./watch/movements.ts";
 
 export interface TenantStore {
   readonly tenant: string;

@@ -2,7 +2,7 @@
  * The ports of a paid call, on the store: memo and budget are rows that all workers share. The third, the rate, is in pause-endpoint.ts.
  *
  * A connection to Postgres may break before its answer is here. The reservation is then asked for again under the same claim, which changes
- * nothing if it stands (store/src/budgets.ts, B2). So are a settlement and a release: otherwise the next claim would find the reservation
+ * nothing if it stands (store/src/money/budgets.ts, B2). So are a settlement and a release: otherwise the next claim would find the reservation
  * open, and book the worst case for a request that never left or that was surely free.
  */
 import type { Aside, Json } from "@markmill/engine";

@@ -1,6 +1,6 @@
 /**
  * When a model at an endpoint is asked, and when it is left alone: its rate and its pause are a row that all workers share
- * (store/src/rates-and-pauses.ts). Here is decided which failures begin a pause, and whether its end is waited for. What becomes of the run is
+ * (store/src/money/rates-and-pauses.ts). Here is decided which failures begin a pause, and whether its end is waited for. What becomes of the run is
  * decided in engine/src/after-failure.ts, by what llm/src/model-failure.ts says of the failure.
  */
 import { randomUUID } from "node:crypto";

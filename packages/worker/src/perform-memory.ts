@@ -3,7 +3,7 @@
  *
  * The embedder is the definition's. A model's embeddings are paid calls: remembered, reserved and booked as any (I3), some texts at a time.
  * kill -9 at any line: embeddings that arrived are found, and passages that were inserted are not inserted again
- * (packages/store/src/passages.ts).
+ * (packages/store/src/memory/passages.ts).
  */
 import type { Embedder, Program, Usage, Work } from "@markmill/engine";
 import { callModel, type ModelMessage, readVectors, together } from "@markmill/llm";

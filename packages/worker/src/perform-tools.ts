@@ -1,6 +1,6 @@
 /**
  * What an activity asks of tools: each call is checked, begun as a row, performed, and ended in its row before anything is made of it
- * (packages/store/src/tool-calls.ts says what that means after kill -9). Calls of one reply are performed together; their ends are in the
+ * (packages/store/src/calls/tool-calls.ts says what that means after kill -9). Calls of one reply are performed together; their ends are in the
  * reply's order.
  *
  * T1  A tool that is not safe to repeat is not aborted once it has begun: its end is written down, so that a run that was stopped, or

@@ -27,7 +27,6 @@ import {
   watch,
 } from "@markmill/store/machine";
 import type { Telemetry, Watched } from "@markmill/telemetry";
-import { createClaimsAhead } from "./claims-ahead.ts";
 import { afterClaim, afterFailedClaim, mustRenewFirst } from "./decide/after-claim.ts";
 import {
   afterFailedPerformance,
@@ -46,6 +45,7 @@ import { LeaseLost, WorkerLeaves } from "./finish-requests.ts";
 import type { Performer } from "./perform.ts";
 import type { Performed } from "./performed.ts";
 import { RunOver } from "./run-over.ts";
+import { createClaimsAhead } from "./throughput/claims-ahead.ts";
 import type { ToolFailPoint } from "./tool-ports.ts";
 import { endOf, traced } from "./watch-activity.ts";
 
@@ -186,6 +186,8 @@ export function startWorker(parts: WorkerParts): RunningWorker {
         if (claims.drop(next.id)) await releaseClaims(store.database, [next]).catch(() => undefined);
       });
     }
+    // A light one needs no lease: the run's revision lets only one of two pass.
+    if (committed.kind === "committed") for (const { id } of committed.run.light) slot.mayBeginEarly(id);
     await failPoint("after-commit", activity.kind);
     await ring(committed.rings);
     await failPoint("after-ring", activity.kind);

@@ -3,7 +3,7 @@
  *
  * O1 of tenant-store.ts holds here as well: an id of another tenant is an id that does not exist.
  */
-import type { Database } from "../database.ts";
+import type { Database } from "../database/database.ts";
 import { type TenantWebhooks, tenantWebhooks } from "../webhooks/webhooks.ts";
 import { type AuditFilter, type AuditLog, type AuditPage, openAuditLog, readAudit } from "./audit.ts";
 import {

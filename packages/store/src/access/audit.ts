@@ -6,10 +6,10 @@
  * outcome (commit/sql/births.ts): the two are in the log if and only if the run is there.
  */
 
-import type { Database } from "../database.ts";
-import { gathered } from "../gathered.ts";
-import { toJson } from "../neutral.ts";
-import { queryDatabase, queryNamed } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { toJson } from "../database/neutral.ts";
+import { queryDatabase, queryNamed } from "../database/query-database.ts";
+import { gathered } from "../throughput/gathered.ts";
 
 export interface AuditAsked {
   readonly tenant: string;
@@ -54,7 +54,7 @@ export function openAuditLog(database: Database): AuditLog {
     );
     const ids = new Map(rows.map(({ id, position }) => [position, id]));
     return entries.map((_, position) => ids.get(position) ?? 0);
-  });
+  }, database);
   const ending = gathered<{ id: number; status: number; target: string | null }, void>(async (outcomes) => {
     await queryNamed(
       database,
@@ -66,7 +66,7 @@ export function openAuditLog(database: Database): AuditLog {
       [toJson(outcomes)],
     );
     return outcomes.map(() => undefined);
-  });
+  }, database);
   return {
     asked: asking,
     done: (id, status, target) => ending({ id, status, target: target ?? null }),

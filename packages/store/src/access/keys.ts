@@ -1,11 +1,11 @@
 /** API keys of a tenant. */
 
-import type { Database } from "../database.ts";
-import { gathered } from "../gathered.ts";
-import { toJson } from "../neutral.ts";
-import { queryDatabase, queryNamed } from "../query-database.ts";
-import { StoreError, translate } from "../store-error.ts";
-import { inTransaction } from "../transaction.ts";
+import type { Database } from "../database/database.ts";
+import { toJson } from "../database/neutral.ts";
+import { queryDatabase, queryNamed } from "../database/query-database.ts";
+import { StoreError, translate } from "../database/store-error.ts";
+import { inTransaction } from "../database/transaction.ts";
+import { gathered } from "../throughput/gathered.ts";
 import { keepAnOperator, keepAnOwner } from "./owners.ts";
 import { type MadeSecret, makeSecret, readSecret, sameHash } from "./secrets.ts";
 
@@ -139,7 +139,7 @@ export function openKeyFinder(database: Database): (text: string) => Promise<Key
     );
     const found = new Map(rows.map((row) => [row.id, row]));
     return ids.map((id) => found.get(id) ?? null);
-  });
+  }, database);
   return async (text) => {
     const given = readSecret("mm", text);
     if (given === null) return null;

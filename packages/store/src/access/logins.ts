@@ -1,8 +1,8 @@
 /** Sessions of browsers: a cookie with a secret of ours. What its bearer may do is read anew with every request. */
 
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
-import { StoreError } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
 import { makeSecret, readSecret, sameHash } from "./secrets.ts";
 
 export interface Login {

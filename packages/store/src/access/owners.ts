@@ -11,8 +11,8 @@
  * was taken away.
  */
 import type { PoolClient } from "pg";
-import { StoreError } from "../store-error.ts";
-import { defaultTenant } from "../tenants.ts";
+import { StoreError } from "../database/store-error.ts";
+import { defaultTenant } from "./tenant-ids.ts";
 
 /** `lasting`: the one that is taken away was a lasting owner (O2). */
 export async function keepAnOwner(client: PoolClient, tenant: string, lasting: boolean): Promise<void> {

@@ -1,9 +1,9 @@
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
-import { StoreError } from "../store-error.ts";
-import { isTenantId } from "../tenants.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
 import { type Key, type KeyMaker, keyWithEntry, type MadeKey, type NewKey, valuesOfKey } from "./keys.ts";
 import { makeSecret } from "./secrets.ts";
+import { isTenantId } from "./tenant-ids.ts";
 
 export interface Tenant {
   readonly id: string;

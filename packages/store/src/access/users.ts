@@ -1,9 +1,9 @@
 /** People who log in with a password. */
 import type { PoolClient } from "pg";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
-import { StoreError, translate } from "../store-error.ts";
-import { inTransaction } from "../transaction.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError, translate } from "../database/store-error.ts";
+import { inTransaction } from "../database/transaction.ts";
 import { keepAnOperator, keepAnOwner } from "./owners.ts";
 import { checkPassword, hashPassword } from "./passwords.ts";
 import { makeSecret } from "./secrets.ts";

@@ -14,15 +14,15 @@
  *   3 ring    nothing is left to do.
  */
 import type { Doorbell, Json } from "@markmill/engine";
-import { cancelRun } from "../apply-event.ts";
-import { type Births, createRun, type NewRun } from "../create-run.ts";
-import { toJson } from "../neutral.ts";
-import { queryHot } from "../query-database.ts";
-import { resumeTree } from "../resume-run.ts";
-import { StoreError, translate } from "../store-error.ts";
-import type { OnSkipped } from "../supervise.ts";
-import { inTransaction } from "../transaction.ts";
-import { isTroubleOfServer } from "../trouble-of-server.ts";
+import { toJson } from "../database/neutral.ts";
+import { queryHot } from "../database/query-database.ts";
+import { StoreError, translate } from "../database/store-error.ts";
+import { inTransaction } from "../database/transaction.ts";
+import { isTroubleOfServer } from "../database/trouble-of-server.ts";
+import { cancelRun } from "../runs/apply-event.ts";
+import { type Births, createRun, type NewRun } from "../runs/create-run.ts";
+import { resumeTree } from "../runs/resume-run.ts";
+import type { OnSkipped } from "../runs/supervise.ts";
 import type { BatchSettings, WorkCommit, WorkStart } from "./batch.ts";
 import { eachOf } from "./change-batch.ts";
 import { fairShare, type Sharer } from "./fair-share.ts";

@@ -10,11 +10,11 @@ import type {
   PersonMark,
   Rubric,
 } from "@markmill/grading";
-import type { Budget } from "../budgets.ts";
-import type { Spent } from "../charges.ts";
-import type { NewRun } from "../create-run.ts";
-import type { Definition } from "../definitions.ts";
+import type { Definition } from "../definitions/definitions.ts";
+import type { Budget } from "../money/budgets.ts";
+import type { Spent } from "../money/charges.ts";
 import type { Wait } from "../read/waits-of.ts";
+import type { NewRun } from "../runs/create-run.ts";
 
 export interface NewBatch {
   /** Names it among the tenant's: saving under the same key again is going on with the same batch. */

@@ -16,11 +16,11 @@
  * resuming the batch allows them again.
  */
 
-import type { Database } from "../database.ts";
-import { deleteRuns } from "../delete-runs.ts";
-import { queryDatabase } from "../query-database.ts";
-import { StoreError, translate } from "../store-error.ts";
-import { inTransaction } from "../transaction.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError, translate } from "../database/store-error.ts";
+import { inTransaction } from "../database/transaction.ts";
+import { deleteRuns } from "../runs/delete-runs.ts";
 import { noteHappenings } from "../webhooks/note-happenings.ts";
 import { tryKey } from "./try-key.ts";
 

@@ -13,12 +13,12 @@
  */
 import { createHash } from "node:crypto";
 import type { decideGrade as Decide, GradeDecision, GradeEvent } from "@markmill/grading";
-import type { Database } from "../database.ts";
-import { neutral } from "../neutral.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { neutral } from "../database/neutral.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { isDuplicate, StoreError, translate } from "../database/store-error.ts";
+import { inTransaction } from "../database/transaction.ts";
 import type { PageRequest } from "../read/list-definitions.ts";
-import { isDuplicate, StoreError, translate } from "../store-error.ts";
-import { inTransaction } from "../transaction.ts";
 import { type BatchDetail, type BatchWork, contentHash, type NewGradeEvent } from "./batch.ts";
 import { noBatch } from "./read-batches.ts";
 

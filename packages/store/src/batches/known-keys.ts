@@ -10,7 +10,7 @@
  */
 import type { IdentityQuestion, KeyedWork } from "@markmill/grading";
 import type { PoolClient } from "pg";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../database/store-error.ts";
 import { type BatchMember, contentHash, type NewBatch, type NewMember, type NewWork } from "./batch.ts";
 
 type Upload = Pick<NewBatch, "members" | "works" | "whole" | "span">;

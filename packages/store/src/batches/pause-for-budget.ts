@@ -5,9 +5,9 @@
  * The pause is written only while the budget still refuses as much: of a cap that was raised in between nobody is told.
  */
 
-import type { Amount, Budget } from "../budgets.ts";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import type { Amount, Budget } from "../money/budgets.ts";
 
 /** none: no batch has this budget. */
 export type Refused = "none" | "reserved" | "spent";

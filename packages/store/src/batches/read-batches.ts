@@ -1,12 +1,12 @@
 /** Batches for people: how they stand, in counts that Postgres makes. */
 
-import { type Budget, spentOrReserved } from "../budgets.ts";
-import { noCalls, sumOf } from "../charges.ts";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
+import { type Budget, spentOrReserved } from "../money/budgets.ts";
+import { noCalls, sumOf } from "../money/charges.ts";
 import { idsWith } from "../read/ids-with.ts";
 import type { PageRequest } from "../read/list-definitions.ts";
-import { StoreError } from "../store-error.ts";
 import type { BatchDetail, BatchFilter, BatchPage, BatchState, BatchSummary, MemberPage } from "./batch.ts";
 import { standing, worksWithRuns } from "./standing-sql.ts";
 

@@ -1,9 +1,9 @@
 /** The works of a batch, page by page: how each stands, its grade as it is now, what people said, what it cost. */
 import type { Failure } from "@markmill/engine";
 import type { Grade, GradeEvent, Rubric, WorkSituation } from "@markmill/grading";
-import { noCalls, type Spent, sumOf } from "../charges.ts";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { noCalls, type Spent, sumOf } from "../money/charges.ts";
 import type { PageRequest } from "../read/list-definitions.ts";
 import {
   type BatchSettings,

@@ -13,10 +13,10 @@
  */
 import type { Json } from "@markmill/engine";
 import type { PoolClient } from "pg";
-import type { DatabaseClock } from "../database-clock.ts";
-import { toJson } from "../neutral.ts";
-import { isKept } from "../presence.ts";
-import { uuidv7 } from "../uuidv7.ts";
+import type { DatabaseClock } from "../database/database-clock.ts";
+import { toJson } from "../database/neutral.ts";
+import { uuidv7 } from "../database/uuidv7.ts";
+import { isKept } from "../leases/presence.ts";
 import type { BatchSettings, WorkStart } from "./batch.ts";
 import { standing, worksWithRuns } from "./standing-sql.ts";
 

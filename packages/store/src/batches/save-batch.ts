@@ -15,14 +15,14 @@
  */
 import { randomBytes } from "node:crypto";
 import type { PoolClient } from "pg";
-import { type Budget, writeBudgetCap } from "../budgets.ts";
-import type { Database } from "../database.ts";
-import type { DatabaseClock } from "../database-clock.ts";
-import type { Definitions } from "../definitions.ts";
-import { neutral, toJson } from "../neutral.ts";
-import { StoreError, translate } from "../store-error.ts";
-import { inContendedTransaction } from "../transaction.ts";
-import { uuidv7 } from "../uuidv7.ts";
+import type { Database } from "../database/database.ts";
+import type { DatabaseClock } from "../database/database-clock.ts";
+import { neutral, toJson } from "../database/neutral.ts";
+import { StoreError, translate } from "../database/store-error.ts";
+import { inContendedTransaction } from "../database/transaction.ts";
+import { uuidv7 } from "../database/uuidv7.ts";
+import type { Definitions } from "../definitions/definitions.ts";
+import { type Budget, writeBudgetCap } from "../money/budgets.ts";
 import type { BatchMember, KeySpan, NewBatch, NewWork, SavedBatch, WorkStart } from "./batch.ts";
 import { type KnownKeys, knownKeys } from "./known-keys.ts";
 import { restartUnpaid } from "./restart-unpaid.ts";

@@ -7,9 +7,9 @@
  * M3  An old rubric is known by the definition it was in, and only if that has the hash which the try recorded.
  */
 import type { Grade, Rubric } from "@markmill/grading";
-import type { Definition } from "../definitions.ts";
-import { neutral } from "../neutral.ts";
-import { StoreError } from "../store-error.ts";
+import { neutral } from "../database/neutral.ts";
+import { StoreError } from "../database/store-error.ts";
+import type { Definition } from "../definitions/definitions.ts";
 
 /** How a try was graded. */
 export interface GradedBy {

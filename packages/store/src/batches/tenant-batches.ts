@@ -1,8 +1,8 @@
 import type { GradeEvent } from "@markmill/grading";
-import type { Outside } from "../apply-event.ts";
-import { type Budget, setBudgetCap } from "../budgets.ts";
+import { type Budget, setBudgetCap } from "../money/budgets.ts";
 import type { PageRequest } from "../read/list-definitions.ts";
-import type { Resumed } from "../resume-run.ts";
+import type { Outside } from "../runs/apply-event.ts";
+import type { Resumed } from "../runs/resume-run.ts";
 import type {
   BatchDetail,
   BatchFilter,

@@ -6,11 +6,11 @@
  * no marks stand (standing-marks.ts): it never becomes a grade of the whole work.
  */
 import type { AiConsent, Grade, Person, WorkFacts } from "@markmill/grading";
-import type { Database } from "../database.ts";
-import type { Definitions } from "../definitions.ts";
-import { gathered, promptLingerMs } from "../gathered.ts";
-import { queryDatabase, queryHot } from "../query-database.ts";
-import { StoreError } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase, queryHot } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
+import type { Definitions } from "../definitions/definitions.ts";
+import { gathered, promptLingerMs } from "../throughput/gathered.ts";
 import type { BatchMember, BatchSettings } from "./batch.ts";
 import { type GradedBy, hasMarks, isReworded, withoutMark } from "./standing-marks.ts";
 import { gradeOfTree } from "./standing-sql.ts";
@@ -142,7 +142,7 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
       const byId = new Map(rows.map((row) => [row.id, row]));
       return rootIds.map((rootId) => byId.get(rootId));
     },
-    { lingerMs: promptLingerMs },
+    { lingerMs: promptLingerMs, plain: database.plain },
   );
 
   return async (rootId) => {

@@ -11,9 +11,9 @@
  * P4  Objects have names that are drawn: who deletes one can never hit the bytes that somebody stores anew.
  */
 import { createHash, randomUUID } from "node:crypto";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
-import { StoreError } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
 import type { BlobContent, BlobPlace, BlobStore } from "./blob-port.ts";
 import { createPostgresBlobs } from "./postgres-blobs.ts";
 import { createS3Blobs, type S3Settings } from "./s3-blobs.ts";

@@ -1,8 +1,8 @@
 /** Objects in Postgres, in parts of the same length: neither a statement nor a process ever holds a whole one. */
 
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
-import { StoreError } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
 import type { BlobStore } from "./blob-port.ts";
 import { inParts } from "./parts.ts";
 

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { S3Client } from "@aws-sdk/client-s3";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../database/store-error.ts";
 import type { BlobStore } from "./blob-port.ts";
 
 export interface S3Settings {

@@ -8,8 +8,8 @@ import {
   type Usage,
   workKinds,
 } from "@markmill/engine";
+import { type Following, followedBy } from "../throughput/followed.ts";
 import type { Advance } from "./advance.ts";
-import { type Following, followedBy } from "./followed.ts";
 import { variableWrites } from "./kept-variables.ts";
 import { toLightColumn } from "./light-activity.ts";
 import type { AskRow, Birth, CommitRows, RareWrite } from "./rows.ts";

@@ -20,19 +20,15 @@ import {
   type Work,
   type WorkKind,
 } from "@markmill/engine";
-import type { Database } from "../database.ts";
-import type { DatabaseClock } from "../database-clock.ts";
-import type { Definitions } from "../definitions.ts";
-import { createGather, settleInTurns } from "../gather.ts";
-import { promptLingerMs } from "../gathered.ts";
-import { isLeasedSql } from "../kinds-sql.ts";
-import { type RenewedRow, renewText } from "../lease-statement.ts";
-import { isKept } from "../presence.ts";
-import { readyRows, toRing } from "../ready-rings.ts";
-import { translate } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import type { DatabaseClock } from "../database/database-clock.ts";
+import { translate } from "../database/store-error.ts";
+import type { Definitions } from "../definitions/definitions.ts";
+import { isKept } from "../leases/presence.ts";
+import { isLeasedSql } from "./kinds-sql.ts";
 import { lightQueue, toActivity } from "./light-activity.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
-import type { RunCache } from "./run-cache.ts";
+import { readyRows, toRing } from "./ready-rings.ts";
 import { type Activity, columnToItem, type LoadedRun } from "./run-row.ts";
 import { formOf, refuseNewer, stateForm } from "./run-state.ts";
 
@@ -65,7 +61,6 @@ export interface Claimer {
 export interface ClaimerParts {
   readonly database: Database;
   readonly definitions: Definitions;
-  readonly cache: RunCache;
   readonly clock: DatabaseClock;
   readonly worker: string;
   readonly leaseMs: number;
@@ -128,57 +123,78 @@ select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state a
   extract(epoch from a.created_at)::float8 * 1000 as asked_at, ${runColumns}
 from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id left join taken t on t.id = a.id`;
 
-interface ClaimRequest {
-  readonly delivery: Claimable;
-  readonly resolve: (claim: Claim) => void;
-  readonly reject: (error: unknown) => void;
+/** How an activity is claimed, for several deliveries at a time. */
+export interface ClaimRules {
+  /** What each delivery gets; null: it is stale (L3). Two deliveries of one activity must not be asked for together: both would get it. */
+  ask(deliveries: readonly Claimable[]): Promise<(delivery: Claimable) => Claim | null>;
+  /** Of stale ones: what is to be rung. */
+  readyFor(deliveries: readonly Claimable[]): Promise<readonly Claim[]>;
+  /** Light activities as their runs have them now; null: it is none that is open. */
+  look(deliveries: readonly Claimable[]): Promise<readonly (Claim | null)[]>;
 }
 
-export function createClaimer(parts: ClaimerParts): Claimer {
-  const { database, definitions, cache, clock } = parts;
-  const gather = createGather<ClaimRequest>({ most: 200, perform, pick: pickOnePerActivity, lingerMs: promptLingerMs });
-  const looking = createGather<ClaimRequest>({ most: 200, perform: look });
+/** One delivery at a time; what ships is ../throughput/gather-claims.ts. */
+export function createPlainClaimer(parts: ClaimerParts): Claimer {
+  const rules = createClaimRules(parts);
+  const inFlight = new Set<Promise<Claim>>();
 
-  async function perform(group: ClaimRequest[]): Promise<void> {
-    try {
-      const wanted = group
-        .map(({ delivery: { activityId: id, epoch, attempt } }) => ({ id, epoch, attempt }))
-        .sort((one, other) => one.id - other.id);
-      const { rows } = await database.hot.query<ClaimRow>({
-        name: "claim",
-        text,
-        values: [JSON.stringify(wanted), parts.worker, parts.leaseMs],
-      });
-      await definitions.ensure(rows.map(({ tenant, definition_hash: hash }) => ({ tenant, hash })));
-      if (rows[0] !== undefined) clock.observe(rows[0].now);
-      const byId = new Map(rows.map((row) => [row.id, row]));
-      const stale: ClaimRequest[] = [];
-      await settleInTurns(group, (request) => {
-        const row = byId.get(request.delivery.activityId);
-        try {
-          const claim = row === undefined ? null : judge(row, request.delivery);
-          if (claim === null) stale.push(request);
-          else request.resolve(claim);
-        } catch (error) {
-          request.reject(translate(error, "Claiming an activity"));
-        }
-      });
-      if (stale.length === 0) return;
-      const deliveries = stale.map(({ delivery }) => delivery);
-      const ready = await readyRows(
-        database.hot,
-        deliveries.map(({ runId }) => runId),
-        deliveries.map(({ activityId }) => activityId),
-      );
-      for (const { delivery, resolve } of stale) {
-        const rows = ready.filter(
-          (row) => row.run_id === delivery.runId || row.parent_activity_id === delivery.activityId,
-        );
-        resolve({ kind: "stale", rings: rows.map(toRing) });
+  async function claim(delivery: Claimable): Promise<Claim> {
+    const [light = null] = delivery.queue === lightQueue ? await rules.look([delivery]) : [];
+    if (light !== null) return light;
+    const judge = await rules.ask([delivery]);
+    const claimed = judge(delivery);
+    if (claimed !== null) return claimed;
+    const [stale = { kind: "stale" as const, rings: [] }] = await rules.readyFor([delivery]);
+    return stale;
+  }
+
+  return {
+    async claim(delivery) {
+      const claiming = claim(delivery);
+      inFlight.add(claiming);
+      try {
+        return await claiming;
+      } catch (error) {
+        throw translate(error, "Claiming an activity");
+      } finally {
+        inFlight.delete(claiming);
       }
-    } catch (error) {
-      for (const { reject } of group) reject(translate(error, "Claiming an activity"));
-    }
+    },
+    async idle() {
+      await Promise.allSettled(inFlight);
+    },
+  };
+}
+
+export function createClaimRules({ database, definitions, clock, worker, leaseMs }: ClaimerParts): ClaimRules {
+  async function ask(deliveries: readonly Claimable[]): Promise<(delivery: Claimable) => Claim | null> {
+    const wanted = deliveries
+      .map(({ activityId: id, epoch, attempt }) => ({ id, epoch, attempt }))
+      .sort((one, other) => one.id - other.id);
+    const { rows } = await database.hot.query<ClaimRow>({
+      name: "claim",
+      text,
+      values: [JSON.stringify(wanted), worker, leaseMs],
+    });
+    await definitions.ensure(rows.map(({ tenant, definition_hash: hash }) => ({ tenant, hash })));
+    if (rows[0] !== undefined) clock.observe(rows[0].now);
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return (delivery) => {
+      const row = byId.get(delivery.activityId);
+      return row === undefined ? null : judge(row, delivery);
+    };
+  }
+
+  async function readyFor(deliveries: readonly Claimable[]): Promise<readonly Claim[]> {
+    const ready = await readyRows(
+      database.hot,
+      deliveries.map(({ runId }) => runId),
+      deliveries.map(({ activityId }) => activityId),
+    );
+    return deliveries.map(({ runId, activityId }) => {
+      const rows = ready.filter((row) => row.run_id === runId || row.parent_activity_id === activityId);
+      return { kind: "stale", rings: rows.map(toRing) };
+    });
   }
 
   /** null: stale (L3). */
@@ -200,8 +216,8 @@ export function createClaimer(parts: ClaimerParts): Claimer {
 
   /** A lease that is over and was not taken belongs to a paused worker, which may die or wake up at any time: look again soon. */
   function heldFor(leaseLeftMs: number | null): number {
-    const left = leaseLeftMs ?? parts.leaseMs;
-    return left > 0 ? Math.max(50, Math.ceil(left)) : Math.ceil(parts.leaseMs / 3);
+    const left = leaseLeftMs ?? leaseMs;
+    return left > 0 ? Math.max(50, Math.ceil(left)) : Math.ceil(leaseMs / 3);
   }
 
   function toClaim(row: ClaimRow, takeovers: number): Claim {
@@ -224,44 +240,22 @@ export function createClaimer(parts: ClaimerParts): Claimer {
     return { kind: "claimed", run: toLoadedRun(row, definitions), activity, interrupted, takeovers };
   }
 
-  /** Runs of which this process knows nothing, or nothing of the activity: most were just made elsewhere. */
-  async function look(group: ClaimRequest[]): Promise<void> {
-    try {
-      const runs = await loadRuns(
-        database.hot,
-        definitions,
-        group.map(({ delivery }) => delivery.runId),
-      );
-      for (const request of group) {
-        const run = runs.get(request.delivery.runId);
-        const light = run === undefined ? null : lightClaim(run, request.delivery);
-        if (light === null) gather.add(request);
-        else request.resolve(light);
-      }
-    } catch (error) {
-      const known = translate(error, "Reading a run");
-      // One that cannot be read fails alone.
-      if (group.length > 1 && !known.transient) for (const request of group) await look([request]);
-      else for (const { reject } of group) reject(known);
-    }
+  async function look(deliveries: readonly Claimable[]): Promise<readonly (Claim | null)[]> {
+    const runs = await loadRuns(
+      database.hot,
+      definitions,
+      deliveries.map(({ runId }) => runId),
+    );
+    return deliveries.map((delivery) => {
+      const run = runs.get(delivery.runId);
+      return run === undefined ? null : lightClaim(run, delivery);
+    });
   }
 
-  return {
-    claim(delivery) {
-      const known = cache.get(delivery.runId);
-      const light = known === undefined ? null : lightClaim(known, delivery);
-      if (light !== null) return Promise.resolve(light);
-      const from = delivery.queue === lightQueue ? looking : gather;
-      return new Promise((resolve, reject) => from.add({ delivery, resolve, reject }));
-    },
-    async idle() {
-      await looking.idle();
-      await gather.idle();
-    },
-  };
+  return { ask, readyFor, look };
 }
 
-function lightClaim(run: LoadedRun, delivery: Claimable): Claim | null {
+export function lightClaim(run: LoadedRun, delivery: Claimable): Claim | null {
   const light = run.light.find(({ id }) => id === delivery.activityId);
   if (light === undefined || run.state.phase.is === "stopped") return null;
   if (run.state.epoch !== delivery.epoch || light.ref.attempt !== delivery.attempt) return null;
@@ -272,72 +266,4 @@ function lightClaim(run: LoadedRun, delivery: Claimable): Claim | null {
     interrupted: false,
     takeovers: delivery.stalled ?? 0,
   };
-}
-
-/** Two deliveries of one activity in one statement would both be told that they have it. */
-function pickOnePerActivity(waiting: ClaimRequest[], most: number): ClaimRequest[] {
-  const group: ClaimRequest[] = [];
-  const left: ClaimRequest[] = [];
-  const ids = new Set<number>();
-  for (const request of waiting) {
-    if (group.length < most && !ids.has(request.delivery.activityId)) {
-      ids.add(request.delivery.activityId);
-      group.push(request);
-    } else left.push(request);
-  }
-  waiting.splice(0, waiting.length, ...left);
-  return group;
-}
-
-/**
- * Of those that are still held: whether each was renewed, or somebody has it locked at this moment. The work of the others is to be given up.
- */
-export async function renewLeases(
-  database: Database,
-  held: readonly { readonly id: number; readonly claim: number }[],
-  leaseMs: number,
-): Promise<ReadonlyMap<number, "renewed" | "locked">> {
-  if (held.length === 0) return new Map();
-  try {
-    const { rows } = await database.hot.query<RenewedRow>({
-      name: "renew-leases",
-      text: renewText,
-      values: [JSON.stringify(held.map(({ id, claim }) => ({ id, claim }))), leaseMs, null],
-    });
-    const kept = new Map<number, "renewed" | "locked">();
-    for (const { id, renewed } of rows) {
-      if (renewed || !kept.has(Number(id))) kept.set(Number(id), renewed ? "renewed" : "locked");
-    }
-    return kept;
-  } catch (error) {
-    throw translate(error, "Renewing leases");
-  }
-}
-
-const releaseText = `
-update activities set state = 'ready', lease_until = null, claimed_by = null,
-  not_before = case when $2::integer > 0 then clock_timestamp() + $2::integer * interval '1 millisecond' else not_before end,
-  rung_at = clock_timestamp() + $2::integer * interval '1 millisecond', ready_at = clock_timestamp()
-from json_to_recordset($1::json) as x(id bigint, claim integer)
-where activities.id = x.id and activities.claim = x.claim and activities.state = 'claimed'
-returning activities.id`;
-
-/**
- * Gives back work that has not begun to act, to be done after `afterMs`. Its job is put off and stays the one it has: it keeps its number
- * of rings, and is quiet for the supervisor until it is due (L4). Returns the ids that were given back.
- */
-export async function releaseClaims(
-  database: Database,
-  held: readonly { readonly id: number; readonly claim: number }[],
-  afterMs = 0,
-): Promise<ReadonlySet<number>> {
-  try {
-    const { rows } = await database.calm.query<{ id: number }>(releaseText, [
-      JSON.stringify(held.map(({ id, claim }) => ({ id, claim }))),
-      Math.ceil(afterMs),
-    ]);
-    return new Set(rows.map((row) => row.id));
-  } catch (error) {
-    throw translate(error, "Releasing claims");
-  }
 }

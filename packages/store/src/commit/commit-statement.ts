@@ -14,7 +14,8 @@
  * Its parts stand in sql/, by what they write. Which of them a statement has is its shape (statement-shape.ts); each shape is prepared once
  * per connection under its number. What it answers is read by commit-answer.ts.
  */
-import { databaseNow } from "../database-clock.ts";
+import { databaseNow } from "../database/database-clock.ts";
+import { combinationOf, type ListName, type Shape, shapeOf, usedLists } from "../throughput/statement-shape.ts";
 import type { CommitRows } from "./rows.ts";
 import { aborts, next, retries, returns, settled, voids } from "./sql/activities.ts";
 import { asks } from "./sql/asks.ts";
@@ -22,7 +23,6 @@ import { births, bornAtGate } from "./sql/births.ts";
 import { moved, movingParameters, movingValues } from "./sql/moves.ts";
 import { finished, logged, messages, variables, warnings } from "./sql/record.ts";
 import { separator } from "./sql/texts.ts";
-import { combinationOf, type ListName, type Shape, shapeOf, usedLists } from "./statement-shape.ts";
 
 export interface Statement {
   readonly name: string;

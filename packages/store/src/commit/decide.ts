@@ -3,9 +3,11 @@
  * that depends on nothing (`run.broken`), and no other run of the group notices.
  */
 import type { Event } from "@markmill/engine";
-import { toJson } from "../neutral.ts";
+import { toJson } from "../database/neutral.ts";
 import { type Advance, advance, type EventSource } from "./advance.ts";
+import type { Request } from "./committer.ts";
 import type { LoadedRun } from "./run-row.ts";
+import { fitsRoom } from "./step-pools.ts";
 
 export interface Decision {
   readonly advance: Advance;
@@ -30,4 +32,29 @@ export function decideEvent(
     const decided = advance(run, broken, source);
     return decided === null ? null : { advance: decided, body: toJson(broken) };
   }
+}
+
+/** Of a commit that somebody asked for. */
+export interface Decided extends Decision {
+  readonly request: Request;
+}
+
+/** null: the event changes nothing. */
+export function decideRequest(request: Request): Decided | null {
+  const { run, event, source, birth, body, by } = request;
+  if (birth === null) {
+    const decided = decideEvent(run, event, source, { body, by: by || null });
+    return decided === null ? null : { request, ...decided };
+  }
+  const created = advance(run, event, source, birth, by || null);
+  return created === null ? null : { request, advance: created, body };
+}
+
+/** An event that would begin more steps than there is room for is decided again, told how many may begin. */
+export function decideWithin(request: Request, room: number | null): Decided | null {
+  const decided = decideRequest(request);
+  if (decided === null || room === null || fitsRoom(decided.advance, room)) return decided;
+  const told: Event = { ...request.event, room };
+  const again = decideRequest({ ...request, event: told, body: toJson(told) });
+  return again === null ? null : { ...again, request };
 }

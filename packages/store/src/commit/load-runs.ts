@@ -2,9 +2,9 @@
 
 import type { Json } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
-import { databaseNow } from "../database-clock.ts";
-import type { Definitions } from "../definitions.ts";
-import { waitsForCallee } from "../kinds-sql.ts";
+import { databaseNow } from "../database/database-clock.ts";
+import type { Definitions } from "../definitions/definitions.ts";
+import { waitsForCallee } from "./kinds-sql.ts";
 import { type LightColumn, toLight } from "./light-activity.ts";
 import type { LoadedRun } from "./run-row.ts";
 import { fullState, type KeptState } from "./run-state.ts";

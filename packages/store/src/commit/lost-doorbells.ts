@@ -3,9 +3,9 @@
  * one count of rings and one time of ringing in common. kill -9 after a count was raised and before the ring: it is found quiet again.
  */
 import type { Doorbell } from "@markmill/engine";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
-import { type RingRow, ringColumns, toRing } from "../ready-rings.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { type RingRow, ringColumns, toRing } from "./ready-rings.ts";
 
 export interface QuietActivity extends Doorbell {
   /** For how long its lease has been over; null: nobody holds it. */

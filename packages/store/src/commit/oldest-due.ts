@@ -1,6 +1,6 @@
 /** For how long work waits that nobody takes: what tells a worker that it is deaf. */
-import type { Database } from "../database.ts";
-import { queryNamed } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryNamed } from "../database/query-database.ts";
 import { lightQueue } from "./light-activity.ts";
 import { ofOpenRun } from "./lost-doorbells.ts";
 

@@ -1,5 +1,5 @@
 /** SQL: ids of open runs in which a variable has a value. Where it stands is the matter of this folder (kept-variables.ts). */
-import { toJson } from "../neutral.ts";
+import { toJson } from "../database/neutral.ts";
 
 const open = "r.status in ('created', 'doing', 'stopped')";
 

@@ -9,7 +9,7 @@
  *     that know it, and is neither failed nor changed.
  */
 import { initialState, type RunState } from "@markmill/engine";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../database/store-error.ts";
 import { inState } from "./kept-variables.ts";
 
 export type KeptState = Partial<RunState> & { readonly form?: number };

@@ -4,8 +4,8 @@
  */
 import { merged, type Outcome, type Span, waitsUntil } from "@markmill/engine";
 import type { Pool } from "pg";
-import type { Definitions } from "../definitions.ts";
-import { waitsForCallee } from "../kinds-sql.ts";
+import type { Definitions } from "../definitions/definitions.ts";
+import { waitsForCallee } from "./kinds-sql.ts";
 import { loadCallees } from "./load-runs.ts";
 
 export interface WaitsBelow {

@@ -19,11 +19,11 @@ import {
   workKinds,
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
-import { changesFiles } from "../kinds-sql.ts";
-import { toJson } from "../neutral.ts";
-import { ofAnotherReply } from "../tool-calls.ts";
+import { ofAnotherReply } from "../calls/tool-calls.ts";
+import { toJson } from "../database/neutral.ts";
 import { copiedColumns } from "./fork-columns.ts";
 import { variableWrites } from "./kept-variables.ts";
+import { changesFiles } from "./kinds-sql.ts";
 import type { LightColumn } from "./light-activity.ts";
 import { itemToColumn, type LoadedRun } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";

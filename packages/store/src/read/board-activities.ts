@@ -5,8 +5,8 @@
  * Of each run only the last `window` events are looked at: a board asks every few seconds.
  */
 import { type WorkKind, type WorkQueue, workKinds } from "@markmill/engine";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
 import { queuedSql } from "../shares/places-sql.ts";
 import type { HistoryActivity } from "./get-history.ts";
 import type { RunStatus } from "./get-run.ts";

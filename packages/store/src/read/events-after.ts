@@ -5,9 +5,9 @@
  * `waitMs` is for long polling: with nothing new, the answer waits for the run to move, at most so long.
  */
 
-import type { Database } from "../database.ts";
-import type { Movements } from "../movements.ts";
-import { queryAtOnce } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryAtOnce } from "../database/query-database.ts";
+import type { Movements } from "../watch/movements.ts";
 import { type EventColumns, type HistoryEntry, toEntry } from "./get-history.ts";
 import type { RunStatus } from "./get-run.ts";
 

@@ -1,8 +1,8 @@
 /** What happened in a run, and the activities it happened to. */
 import { type Event, type LightKind, lightWork, type Work, type WorkKind } from "@markmill/engine";
 import { columnToItem } from "../commit/run-row.ts";
-import type { Database } from "../database.ts";
-import { queryAtOnce, queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryAtOnce, queryDatabase } from "../database/query-database.ts";
 
 export interface Warning {
   readonly code: string;

@@ -1,9 +1,9 @@
 /** Conversations. */
 import type { Role } from "@markmill/engine";
-import type { Database } from "../database.ts";
-import { alone, gathered, promptLingerMs } from "../gathered.ts";
-import { queryDatabase, queryHot } from "../query-database.ts";
-import { StoreError } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase, queryHot } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
+import { alone, gathered, promptLingerMs } from "../throughput/gathered.ts";
 
 export interface ThreadMessage {
   readonly id: number;
@@ -82,7 +82,7 @@ export function createReadConversation(
         return row.said === null ? alone : row.said.map(([role, text]) => ({ role, text }));
       });
     },
-    { lingerMs: promptLingerMs },
+    { lingerMs: promptLingerMs, plain: database.plain },
   );
 }
 

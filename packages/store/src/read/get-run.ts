@@ -1,8 +1,8 @@
 /** One run, for people. */
 import type { Failure, Json, Usage } from "@markmill/engine";
-import { type Spent, spentColumn } from "../charges.ts";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { type Spent, spentColumn } from "../money/charges.ts";
 import { columns } from "../schema/columns.ts";
 import { queuedSql } from "../shares/places-sql.ts";
 

@@ -5,8 +5,8 @@
  * Both are ranges of an index, however many rows there are: of the primary key for a beginning, of the reversed ids for an end.
  */
 
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
 
 const fewestOfEnd = 4;
 const fewestOfBeginning = 8;

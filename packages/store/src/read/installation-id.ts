@@ -1,5 +1,5 @@
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
 
 /** Names this database among all others, and is the same for all processes that share it: when it was first migrated. */
 export async function installationId(database: Database): Promise<string> {

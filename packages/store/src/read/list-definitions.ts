@@ -1,7 +1,7 @@
 /** Definitions for people: the latest version of each name, and the versions of one. */
 
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
 
 export interface DefinitionSummary {
   readonly hash: string;

@@ -4,9 +4,9 @@
  */
 
 import { openRunsWith } from "../commit/open-runs-with.ts";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
-import { StoreError } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
 import { type RunStatus, type RunSummary, type SummaryRow, summaryColumns, toSummary } from "./get-run.ts";
 import { idsWith } from "./ids-with.ts";
 

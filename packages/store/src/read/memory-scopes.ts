@@ -4,8 +4,8 @@
  *
  * kill -9 while a scope is deleted: some of it is left, is listed, and goes when it is asked for again.
  */
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
 import type { PageRequest } from "./list-definitions.ts";
 import { keyOf, type Page } from "./pages.ts";
 

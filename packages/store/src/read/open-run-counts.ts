@@ -1,5 +1,5 @@
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
 
 /** How many runs of the whole installation have not ended, by status: numbers only. */
 export async function openRunCounts(

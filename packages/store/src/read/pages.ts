@@ -3,11 +3,11 @@
  * may be listed. A page of more than `mostBytes` is cut short: it has one item at least.
  */
 
-import { type CallRow, callColumns, type StoredCall, toCall } from "../calls.ts";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
-import { StoreError } from "../store-error.ts";
-import { type StoredToolCall, toolCallColumns, toolCallOrder } from "../tool-calls.ts";
+import { type CallRow, callColumns, type StoredCall, toCall } from "../calls/calls.ts";
+import { type StoredToolCall, toolCallColumns, toolCallOrder } from "../calls/tool-calls.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
 import { type ActivityRow, activityColumns, type HistoryActivity, toActivity } from "./get-history.ts";
 import type { ThreadMessage } from "./get-messages.ts";
 import type { PageRequest } from "./list-definitions.ts";

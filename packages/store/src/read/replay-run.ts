@@ -5,9 +5,9 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { initialState, type RunState, step } from "@markmill/engine";
 import { loadRuns } from "../commit/load-runs.ts";
-import type { Database } from "../database.ts";
-import type { Definitions } from "../definitions.ts";
-import { StoreError, translate } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import { StoreError, translate } from "../database/store-error.ts";
+import type { Definitions } from "../definitions/definitions.ts";
 import { readEvents } from "./events-after.ts";
 
 export interface Replay {

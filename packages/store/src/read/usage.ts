@@ -3,9 +3,9 @@
  * Of a deleted run are known the hour, the definition and the model. By run or by label its spending stands under the key "".
  */
 
-import type { Spent } from "../charges.ts";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import type { Spent } from "../money/charges.ts";
 
 /** run: a root run with all it called. label: the values of one label of root runs. day: in UTC, as 2026-01-31. */
 export type UsageBy =

@@ -1,7 +1,7 @@
 /** What runs wait for that is not theirs: endpoints in trouble, and, where patience is over, somebody who resumes them. */
 import type { Parked } from "@markmill/engine";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
 
 export interface Wait {
   readonly rootId: string;

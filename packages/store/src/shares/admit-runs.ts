@@ -14,12 +14,12 @@
  * was lost.
  */
 import type { Doorbell } from "@markmill/engine";
-import { beginQueuedRun, type Outside } from "../apply-event.ts";
 import { lightColumns, lightOfRun, rowColumns } from "../commit/lost-doorbells.ts";
-import { queryHot } from "../query-database.ts";
-import { type RingRow, toRing } from "../ready-rings.ts";
-import { translate } from "../store-error.ts";
-import type { OnSkipped } from "../supervise.ts";
+import { type RingRow, toRing } from "../commit/ready-rings.ts";
+import { queryHot } from "../database/query-database.ts";
+import { translate } from "../database/store-error.ts";
+import { beginQueuedRun, type Outside } from "../runs/apply-event.ts";
+import type { OnSkipped } from "../runs/supervise.ts";
 import { placesSql, queuedSql } from "./places-sql.ts";
 
 export interface AdmittedRuns {

@@ -6,9 +6,9 @@
  * being written, so that a start costs no query of its own. Several processes may together start a few runs too many.
  */
 
-import type { Database } from "../database.ts";
-import { queryHot } from "../query-database.ts";
-import type { Announcer } from "../watch.ts";
+import type { Database } from "../database/database.ts";
+import { queryHot } from "../database/query-database.ts";
+import type { Announcer } from "../watch/watch.ts";
 import { placesSql, queuedSql } from "./places-sql.ts";
 
 export interface Shares {

@@ -2,9 +2,9 @@
  * Reads deliveries that are due, and settles them. A delivery is settled after its answer. After kill -9 in between it is sent again under
  * the same id, so the receiver can recognise it.
  */
-import type { Database } from "../database.ts";
-import { neutralText } from "../neutral.ts";
-import { queryDatabase } from "../query-database.ts";
+import type { Database } from "../database/database.ts";
+import { neutralText } from "../database/neutral.ts";
+import { queryDatabase } from "../database/query-database.ts";
 
 export interface DueDelivery {
   readonly id: number;

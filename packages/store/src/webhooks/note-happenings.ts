@@ -10,9 +10,9 @@
  */
 
 import { batchesThatStand } from "../batches/read-batches.ts";
-import type { Database } from "../database.ts";
-import { translate } from "../store-error.ts";
-import { inTransaction } from "../transaction.ts";
+import type { Database } from "../database/database.ts";
+import { translate } from "../database/store-error.ts";
+import { inTransaction } from "../database/transaction.ts";
 
 /** N2. */
 export const overlap = "interval '1 minute'";

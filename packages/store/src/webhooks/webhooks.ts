@@ -1,8 +1,8 @@
 /** Webhooks of a tenant, as people read and change them. note-happenings.ts creates deliveries, deliveries.ts reads and settles them. */
 import { randomBytes } from "node:crypto";
-import type { Database } from "../database.ts";
-import { queryDatabase } from "../query-database.ts";
-import { StoreError } from "../store-error.ts";
+import type { Database } from "../database/database.ts";
+import { queryDatabase } from "../database/query-database.ts";
+import { StoreError } from "../database/store-error.ts";
 import { overlap } from "./note-happenings.ts";
 
 type WebhookEvent = "run.ended" | "batch.ended" | "ask.opened" | "grade.released";

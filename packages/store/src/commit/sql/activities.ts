@@ -1,6 +1,7 @@
 /** Activities that have a row: asked for, tried again, over, taken back. */
-import { waitsForAnswer } from "../../kinds-sql.ts";
-import type { Shape } from "../statement-shape.ts";
+
+import type { Shape } from "../../throughput/statement-shape.ts";
+import { waitsForAnswer } from "../kinds-sql.ts";
 
 /**
  * The activity `x` names, of the run `g`. Lateral and `offset 0`: joined freely, it is looked up without its run where the tables are young,

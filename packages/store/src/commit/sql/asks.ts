@@ -1,5 +1,5 @@
 /** Questions to people: those that are new, and those that an event closes. */
-import { waitsForAnswer } from "../../kinds-sql.ts";
+import { waitsForAnswer } from "../kinds-sql.ts";
 
 export const asks = (p: string) => `
 asked as (

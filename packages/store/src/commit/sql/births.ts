@@ -1,7 +1,7 @@
 /** Runs that are made, and the calls that wait for them. */
 import { columns } from "../../schema/columns.ts";
+import type { Shape } from "../../throughput/statement-shape.ts";
 import { givenColumns } from "../rows.ts";
-import type { Shape } from "../statement-shape.ts";
 import { listed } from "./texts.ts";
 
 const types = new Map<string, string>(Object.values(columns.runs).map(({ name, type }) => [name, type]));

@@ -1,6 +1,7 @@
 /** Runs that move (C1), and the columns of theirs that come by the array (C5). */
+
+import type { Shape } from "../../throughput/statement-shape.ts";
 import type { CommitRows, MoveRow } from "../rows.ts";
-import type { Shape } from "../statement-shape.ts";
 import { listed, separator } from "./texts.ts";
 
 /** What a group does not have is not in its statement. */

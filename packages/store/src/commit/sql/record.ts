@@ -1,5 +1,5 @@
 /** The record of a run: its events and warnings, its variables, what was said. */
-import type { Shape } from "../statement-shape.ts";
+import type { Shape } from "../../throughput/statement-shape.ts";
 import { visited } from "./activities.ts";
 
 export const logged = ({ light }: Shape) => `

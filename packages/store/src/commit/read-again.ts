@@ -1,0 +1,56 @@
+/**
+ * Runs that somebody else moved, as they are now (G2). An event is fenced off when its activity is over or somebody else's, or its run is
+ * gone: it is dropped then.
+ */
+
+import { translate } from "../database/store-error.ts";
+import type { EventSource } from "./advance.ts";
+import type { Committed, CommitterParts, Request } from "./committer.ts";
+import { loadRuns } from "./load-runs.ts";
+import { readyRings } from "./ready-rings.ts";
+import type { LoadedRun } from "./run-row.ts";
+
+interface SourceRow {
+  readonly id: number;
+  readonly claim: number;
+  readonly state: string;
+}
+
+/** Of each request: its run as it is now; null: the event is fenced off. */
+export async function readAgain(
+  { database, definitions, cache }: CommitterParts,
+  requests: readonly Request[],
+): Promise<readonly (LoadedRun | null)[]> {
+  for (const { run } of requests) cache.delete(run.id);
+  const runs = await loadRuns(
+    database.hot,
+    definitions,
+    requests.map(({ run }) => run.id),
+  );
+  const sources = await database.hot.query<SourceRow>({
+    name: "sources",
+    text: "select id, claim, state from activities where id = any($1)",
+    values: [requests.flatMap(({ source }) => source?.id ?? [])],
+  });
+  const live = new Map(sources.rows.map((row) => [row.id, row]));
+  return requests.map(({ run: { id }, source }) => {
+    const run = runs.get(id);
+    return run === undefined || isFenced(run, source, live) ? null : run;
+  });
+}
+
+/** The activity that brought the event is over, or somebody else's. A light one is what its run says it is. */
+function isFenced(run: LoadedRun, source: EventSource | null, rows: ReadonlyMap<number, SourceRow>): boolean {
+  if (source === null || run.light.some(({ id }) => id === source.id)) return false;
+  const row = rows.get(source.id);
+  return row === undefined || row.claim !== source.claim || row.state === "done" || row.state === "void";
+}
+
+/** Nothing changed. Whoever brought the event rings what its run has ready: an earlier delivery may have died before it rang. */
+export async function dropped({ database }: CommitterParts, { run, birth }: Request): Promise<Committed> {
+  try {
+    return { kind: "dropped", rings: birth === null ? await readyRings(database.hot, [run.id]) : [] };
+  } catch (error) {
+    throw translate(error, "Reading what a run has ready");
+  }
+}
