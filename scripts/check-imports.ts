@@ -25,7 +25,9 @@ const layers: Record<string, number> = {
 };
 
 /** Beside a package's root, and who may import it: the store's machine side knows no tenants, so nobody who serves requests. */
-const entries: Record<string, readonly string[]> = {
+const entries: Record<string, readonly string[] | "everybody"> = {
+  // JSON without threads and processes. It is all that the engine, which is pure, has of base.
+  "@markmill/base/json": "everybody",
   // Their words, without what gives them: the API tells them and performs nothing.
   "@markmill/sandbox/codes": ["@markmill/stack"],
   "@markmill/tools/codes": ["@markmill/stack"],
@@ -74,8 +76,10 @@ for (const manifestPath of globSync("{packages,apps}/*/package.json")) {
       const target = Object.keys(layers).find((name) => specifier === name || specifier.startsWith(`${name}/`));
       if (target === undefined || target === manifest.name) continue;
       const entry = entries[specifier];
-      if (entry !== undefined && !entry.includes(manifest.name))
+      if (entry !== undefined && entry !== "everybody" && !entry.includes(manifest.name))
         findings.push(`${at}: ${specifier} is not for ${manifest.name}; ask the store as a tenant`);
+      if (manifest.name === "@markmill/engine" && specifier !== "@markmill/base/json")
+        findings.push(`${at}: ${specifier} is not for the engine, which is pure`);
       if (specifier !== target && entry === undefined)
         findings.push(`${at}: ${specifier} reaches inside ${target}; export it from its index.ts`);
       if (!(target in (manifest.dependencies ?? {}))) findings.push(`${at}: ${target} is not in ${manifestPath}`);

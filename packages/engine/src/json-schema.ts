@@ -7,6 +7,7 @@
  * J3  A keyword that is not known says nothing, as the standard wants it. One that is known and malformed is a problem of the schema.
  * J4  `format` is checked only where a wrong value is certain; every other format is a note for readers.
  */
+import { isRecord } from "@markmill/base/json";
 import { searchWithin } from "./pattern/match-pattern.ts";
 import { parsePattern } from "./pattern/parse-pattern.ts";
 
@@ -557,10 +558,6 @@ function listIn(value: unknown): readonly Schema[] {
 
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((one) => typeof one === "string");
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function finding(path: Path, message: string): SchemaFinding {

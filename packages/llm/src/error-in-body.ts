@@ -1,4 +1,6 @@
 /** The error that a body holds, in whatever form its server writes it, with the server's own words. */
+import { isRecord } from "@markmill/base/json";
+
 export interface BodyError {
   readonly message: string;
   /** Of HTTP, where the body names one. */
@@ -10,7 +12,7 @@ export interface BodyError {
 /** null: it holds none. An empty `error` beside an answer is none. */
 export function errorInBody(body: unknown): BodyError | null {
   if (Array.isArray(body)) return body.length > 0 && body.length < 3 ? errorInBody(body[0]) : null;
-  if (!isObject(body)) return null;
+  if (!isRecord(body)) return null;
   const { error, errors, detail, fault } = body;
   const inner = [error, Array.isArray(errors) ? errors[0] : errors, fault].find(says);
   if (inner !== undefined) return describe(inner, body);
@@ -22,11 +24,11 @@ export function errorInBody(body: unknown): BodyError | null {
 /** Whether a value of `error` tells of one at all. */
 function says(value: unknown): boolean {
   if (typeof value === "string") return value.trim() !== "";
-  return isObject(value) && Object.keys(value).length > 0;
+  return isRecord(value) && Object.keys(value).length > 0;
 }
 
 function describe(error: unknown, body: Readonly<Record<string, unknown>>): BodyError {
-  if (!isObject(error)) return withStatus({ message: String(error) }, body.code ?? body.status);
+  if (!isRecord(error)) return withStatus({ message: String(error) }, body.code ?? body.status);
   const message =
     textOf(error.message) || textOf(error.msg) || textOf(error.faultstring) || textOf(error.detail) || firstOf(error);
   const label = textOf(error.status);
@@ -44,7 +46,7 @@ function withStatus(told: BodyError, given: unknown): BodyError {
 function detailOf(detail: unknown): string {
   if (!Array.isArray(detail)) return textOf(detail);
   return detail
-    .map((one) => (isObject(one) ? textOf(one.msg) : textOf(one)))
+    .map((one) => (isRecord(one) ? textOf(one.msg) : textOf(one)))
     .filter((text) => text !== "")
     .join("; ");
 }
@@ -55,8 +57,4 @@ function firstOf(value: object): string {
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value.trim() : "";
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

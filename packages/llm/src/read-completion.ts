@@ -7,6 +7,7 @@
  * C3  A reply that ended in an error, or for a reason that is not known here, is no answer.
  * C4  What such a reply used is told with it, as far as it says so or can be counted. An error without any reply used nothing.
  */
+import { isRecord } from "@markmill/base/json";
 import { z } from "zod";
 import { type BodyError, errorInBody } from "./error-in-body.ts";
 import { endingOf } from "./finish-reason.ts";
@@ -211,7 +212,7 @@ function usable(reply: RawReply, given: unknown): RawReply {
 }
 
 function errorBeside(sent: unknown): BodyError | null {
-  if (!isObject(sent)) return errorInBody(sent);
+  if (!isRecord(sent)) return errorInBody(sent);
   const answers = Array.isArray(sent.choices) && sent.choices.length > 0;
   // A message of the whole body is an error only where nothing else speaks for an answer.
   return errorInBody(answers || formOf(sent) !== null ? { error: sent.error } : sent);
@@ -243,35 +244,35 @@ const forms: readonly Form[] = [
     hint: compatible("http://HOST:11434/v1"),
     counts: (body) => [body.prompt_eval_count, body.eval_count],
     is: ({ done, message, response }) =>
-      typeof done === "boolean" && (isObject(message) || typeof response === "string"),
+      typeof done === "boolean" && (isRecord(message) || typeof response === "string"),
   },
   {
     form: "a reply of Anthropic's own API",
     hint: compatible("https://api.anthropic.com/v1"),
-    counts: ({ usage }) => (isObject(usage) ? [usage.input_tokens, usage.output_tokens] : []) as [unknown, unknown],
+    counts: ({ usage }) => (isRecord(usage) ? [usage.input_tokens, usage.output_tokens] : []) as [unknown, unknown],
     is: ({ type, content }) => type === "message" && Array.isArray(content),
   },
   {
     form: "a reply of Gemini's own API",
     hint: compatible("https://generativelanguage.googleapis.com/v1beta/openai"),
     counts: ({ usageMetadata: used }) =>
-      (isObject(used) ? [used.promptTokenCount, used.candidatesTokenCount] : []) as [unknown, unknown],
-    is: ({ candidates, promptFeedback }) => Array.isArray(candidates) || isObject(promptFeedback),
+      (isRecord(used) ? [used.promptTokenCount, used.candidatesTokenCount] : []) as [unknown, unknown],
+    is: ({ candidates, promptFeedback }) => Array.isArray(candidates) || isRecord(promptFeedback),
   },
   {
     form: "a reply of the Responses API",
     hint: "OPENAI_BASE_URL must end before /responses.",
-    counts: ({ usage }) => (isObject(usage) ? [usage.input_tokens, usage.output_tokens] : []) as [unknown, unknown],
+    counts: ({ usage }) => (isRecord(usage) ? [usage.input_tokens, usage.output_tokens] : []) as [unknown, unknown],
     is: ({ object, output }) => object === "response" && Array.isArray(output),
   },
   {
     form: "a text completion, which is the API before chat completions",
     hint: "Set OPENAI_BASE_URL to an endpoint for chat completions.",
     counts: ({ usage }) =>
-      (isObject(usage) ? [usage.prompt_tokens, usage.completion_tokens] : []) as [unknown, unknown],
+      (isRecord(usage) ? [usage.prompt_tokens, usage.completion_tokens] : []) as [unknown, unknown],
     is: ({ choices }) =>
       Array.isArray(choices) &&
-      isObject(choices[0]) &&
+      isRecord(choices[0]) &&
       choices[0].message === undefined &&
       typeof choices[0].text === "string",
   },
@@ -292,7 +293,7 @@ function foreignForm(
   sent: unknown,
 ): { readonly told: { form: string; hint: string }; readonly reply: RawReply } | null {
   const body = Array.isArray(sent) ? sent.at(-1) : sent;
-  if (!isObject(body)) return null;
+  if (!isRecord(body)) return null;
   const found = formOf(body);
   if (found === null) return null;
   const [prompt, completion] = found.counts(body);
@@ -311,7 +312,7 @@ export function readEvents(text: string): never {
   const { events, last } = linesIn(text);
   if (events.length > 0) {
     const stream = new StreamedReply();
-    for (const event of events.map((line) => jsonIn(line.slice("data:".length))).filter(isObject)) {
+    for (const event of events.map((line) => jsonIn(line.slice("data:".length))).filter(isRecord)) {
       const error = errorInBody({ error: event.error });
       if (error !== null) throw new UnusableReply({ is: "error", error }, stream.events === 0 ? null : stream.soFar());
       stream.addIfChunk(event);
@@ -358,8 +359,4 @@ function malformed(sent: unknown, error?: z.ZodError): UnusableReply {
 function jsonIn(text: string): unknown {
   const read = parseJson(text);
   return "value" in read ? read.value : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

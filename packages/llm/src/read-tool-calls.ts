@@ -1,5 +1,6 @@
 // The tool calls of a reply, whole or in the pieces of a stream. A call whose shape is not what the protocol says is still a call: it
 // keeps what can be read of it, so that whoever performs it can say what is wrong. Arguments are text here; nobody parses them yet.
+import { isRecord } from "@markmill/base/json";
 import type { ToolCall } from "./model-request.ts";
 
 /** The fields of a message, or of a piece of one, that may hold calls. `function_call` is the protocol's first form. */
@@ -60,10 +61,10 @@ export class ToolCallPieces {
 }
 
 function piecesIn({ tool_calls, function_call }: Holder): Piece[] {
-  const old = isObject(function_call) ? [{ function: function_call }] : [];
+  const old = isRecord(function_call) ? [{ function: function_call }] : [];
   const listed: readonly unknown[] = Array.isArray(tool_calls) && tool_calls.length > 0 ? tool_calls : old;
-  return listed.filter(isObject).map((call, position) => {
-    const called = isObject(call.function) ? call.function : {};
+  return listed.filter(isRecord).map((call, position) => {
+    const called = isRecord(call.function) ? call.function : {};
     const index = typeof call.index === "number" && Number.isInteger(call.index) ? call.index : position;
     return { index, id: textOf(call.id), name: textOf(called.name), arguments: argumentsOf(called.arguments) };
   });
@@ -71,13 +72,9 @@ function piecesIn({ tool_calls, function_call }: Holder): Piece[] {
 
 /** Some endpoints send the object itself instead of its text. */
 function argumentsOf(given: unknown): string {
-  return isObject(given) ? JSON.stringify(given) : textOf(given);
+  return isRecord(given) ? JSON.stringify(given) : textOf(given);
 }
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isRecord } from "@markmill/base/json";
 import type { ModelRequest } from "./model-request.ts";
 
 /** Equal for equal requests, whatever the order of their keys; the third part of a call's key (I3). */
@@ -9,7 +10,7 @@ export function requestHash(request: ModelRequest): string {
 /** JSON with sorted keys and without undefined members. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => {
-    if (inner === null || typeof inner !== "object" || Array.isArray(inner)) return inner;
+    if (!isRecord(inner)) return inner;
     // Entries, not assignment: a key called __proto__ must stay a key.
     return Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
   });

@@ -2,6 +2,7 @@
  * What a run asks of the process that works for it. Kept with the run, so that whoever continues it does the same: the commands of
  * a run started with a jail never run on the bare machine because another terminal's worker took them.
  */
+import { isRecord } from "@markmill/base/json";
 import type { Json } from "@markmill/engine";
 import type { SandboxChoice } from "@markmill/sandbox";
 
@@ -40,8 +41,4 @@ export function scriptUrl({ port }: { readonly port: number }): string {
 
 export function scriptKey({ blob }: { readonly blob: string }): string {
   return `script-${blob}`;
-}
-
-function isRecord(json: Json | undefined): json is { readonly [key: string]: Json } {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
 }

@@ -1,4 +1,5 @@
 /** Reads a reply, or the arguments of a tool call, that was asked to be JSON of a given schema. The value is kept as it was sent. */
+import { isRecord } from "@markmill/base/json";
 import { findMisfits, type SchemaFinding, schemaProblem } from "@markmill/engine";
 import { parseJson, readJsonReply } from "@markmill/llm";
 
@@ -34,7 +35,7 @@ export function readToolArguments(
   const parsed = text.trim() === "" ? { value: {} } : parseJson(text);
   if (!("value" in parsed)) return notJson("The arguments are", parsed.why);
   const { value } = parsed;
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+  if (!isRecord(value)) {
     return { ok: false, findings: [{ path: "", message: "The arguments are no JSON object." }] };
   }
   const problem = schemaProblem(schema, { pattern: "any" });

@@ -1,3 +1,4 @@
+import { isRecord } from "@markmill/base/json";
 import { failure } from "../failure.ts";
 import { parseShallow } from "../parse-shallow.ts";
 import type { EvaluateNode } from "../program.ts";
@@ -53,7 +54,7 @@ function outermostObject(text: string): Record<string, unknown> | null {
   if (from === -1 || to < from) return null;
   try {
     const value: unknown = parseShallow(text.slice(from, to + 1));
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
+    return isRecord(value) ? { ...value } : null;
   } catch {
     return null;
   }

@@ -1,3 +1,4 @@
+import { isRecord } from "@markmill/base/json";
 import type { Work } from "../activity.ts";
 import { own } from "../own-value.ts";
 import { parseShallow } from "../parse-shallow.ts";
@@ -55,8 +56,4 @@ function queryIn(text: string): { readonly [key: string]: Json } | null {
   } catch {
     return null;
   }
-}
-
-function isRecord(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

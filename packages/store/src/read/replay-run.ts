@@ -57,7 +57,7 @@ export async function replayRun(database: Database, definitions: Definitions, ru
 }
 
 function compare(folded: unknown, stored: unknown, path: string, differences: Difference[]): void {
-  if (isRecord(folded) && isRecord(stored)) {
+  if (holdsValues(folded) && holdsValues(stored)) {
     for (const key of new Set([...Object.keys(folded), ...Object.keys(stored)])) {
       compare(folded[key], stored[key], path === "" ? key : `${path}.${key}`, differences);
     }
@@ -66,6 +66,7 @@ function compare(folded: unknown, stored: unknown, path: string, differences: Di
   }
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+/** A list, too. */
+function holdsValues(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }

@@ -5,6 +5,7 @@
  *     that was killed stops counting at once, and one that is paused counts for no longer than its heartbeat.
  * C2  What a worker says has a code, its meaning and a fix that may be shown to anybody, and a message that may name addresses: for operators.
  */
+import { isRecord } from "@markmill/base/json";
 import type { Json } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
@@ -42,9 +43,9 @@ export async function listCommandStandings(database: Database): Promise<readonly
 
 /** A worker of an older version names its sandbox alone. */
 function readCommandStanding(info: Json): CommandStanding {
-  if (typeof info !== "object" || info === null || Array.isArray(info)) return { can: "not yet" };
+  if (!isRecord(info)) return { can: "not yet" };
   const { commands, sandbox } = info as { readonly [name: string]: Json };
-  if (typeof commands !== "object" || commands === null || Array.isArray(commands)) {
+  if (!isRecord(commands)) {
     return typeof sandbox === "string" ? { can: "execute" } : sandboxNotConfigured;
   }
   const { can, code, means, fix, message } = commands as { readonly [name: string]: Json };

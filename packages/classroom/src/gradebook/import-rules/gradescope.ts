@@ -1,4 +1,6 @@
 /** What Gradescope takes for results: rule by rule from its published format, apart from what reads and writes them here. */
+import { isRecord } from "@markmill/base/json";
+
 export function gradescopeProblems(text: string): string[] {
   const problems: string[] = [];
   if (Buffer.byteLength(text) > 1024 * 1024) problems.push("larger than 1 MiB");
@@ -48,8 +50,4 @@ export function gradescopeProblems(text: string): string[] {
     problems.push("leaderboard");
   }
   return problems;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 /** Optional YAML between `---` lines at the very top: settings a flowchart has no words for. Strict: unknown keys are errors. */
+import { isRecord } from "@markmill/base/json";
 import {
   type Grading,
   type JudgeNeeds,
@@ -474,10 +475,6 @@ function withCamelCase(raw: unknown): unknown {
 function camelKeys(value: unknown): unknown {
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [camelCase(key), inner]));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function knownKeys(path: readonly PropertyKey[]): string[] {

@@ -1,4 +1,5 @@
 /** `tools:` of the front matter: what the PROMPTs of a workflow offer their model, as it is written and as the program has it. */
+import { isRecord } from "@markmill/base/json";
 import {
   builtinNames,
   builtinTools,
@@ -70,8 +71,7 @@ type Written =
 
 /** By what it holds, so that a mistake is told where it is, and not that it fits none of the forms. */
 const written = z.unknown().transform((value, context): Written => {
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  const form = isObject ? formOf(value) : builtin;
+  const form = isRecord(value) ? formOf(value) : builtin;
   const parsed = form.safeParse(value);
   if (parsed.success) return parsed.data;
   for (const { path, message } of parsed.error.issues) context.addIssue({ code: "custom", path: [...path], message });
@@ -179,7 +179,7 @@ export function isUrl(text: string): boolean {
 
 /** Why it cannot be the schema of a tool's arguments. A YAML alias can make it hold itself: it is walked to a depth, and no further. */
 function schemaProblem(value: unknown): string | null {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return "expected a JSON Schema, an object";
+  if (!isRecord(value)) return "expected a JSON Schema, an object";
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > mostSchemaDepth) return `the schema is nested deeper than ${mostSchemaDepth}, or holds itself`;
@@ -191,8 +191,7 @@ function schemaProblem(value: unknown): string | null {
   if ((value as { type?: unknown }).type !== "object")
     return "the schema of a tool's arguments has to say type: object";
   const { properties = {} } = value as { properties?: unknown };
-  if (typeof properties !== "object" || properties === null || Array.isArray(properties))
-    return "properties of the schema have to be an object, with a schema for each argument";
+  if (!isRecord(properties)) return "properties of the schema have to be an object, with a schema for each argument";
   // A pattern that cannot be read here is told to the model, and not checked.
   const problem = findProblem(value, { pattern: "any" });
   return problem === null ? null : `the schema cannot be used: ${problem.path}: ${problem.message}`;

@@ -1,9 +1,10 @@
 /** Whether a JSON Schema can be used, and with the names of types that the dialect's files have. */
+import { isRecord } from "@markmill/base/json";
 import { schemaProblem as findProblem, type Json } from "@markmill/engine";
 
 /** What is wrong with it, or null. */
 export function schemaProblem(schema: Json): string | null {
-  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return "it is no object";
+  if (!isRecord(schema)) return "it is no object";
   const problem = findProblem(schema);
   if (problem === null) return null;
   return problem.path === "" ? problem.message : `${problem.path}: ${problem.message}`;
@@ -27,8 +28,7 @@ export function withLowerTypes(schema: Json): Json {
     Object.entries(schema).map(([key, inner]): [string, Json] => {
       if (key === "type") return [key, lower(inner)];
       if (data.has(key)) return [key, inner];
-      if (!named.has(key) || typeof inner !== "object" || inner === null || Array.isArray(inner))
-        return [key, withLowerTypes(inner)];
+      if (!named.has(key) || !isRecord(inner)) return [key, withLowerTypes(inner)];
       return [key, Object.fromEntries(Object.entries(inner).map(([name, of]) => [name, withLowerTypes(of)]))];
     }),
   );

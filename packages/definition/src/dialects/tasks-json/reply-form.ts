@@ -1,4 +1,5 @@
 /** A task's `schema`: a JSON Schema, its text, or base64 of either a schema or a form in words, which is told to the model. */
+import { isRecord } from "@markmill/base/json";
 import type { Json } from "@markmill/engine";
 import { plainJson } from "../../parse-json.ts";
 import { schemaProblem, withLowerTypes } from "./check-schema.ts";
@@ -31,7 +32,7 @@ export function readReplyForm(fields: Fields, what: string, reading: Reading): R
 function objectIn(text: string): Json | null {
   try {
     const value = JSON.parse(text) as Json;
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? withLowerTypes(value) : null;
+    return isRecord(value) ? withLowerTypes(value) : null;
   } catch {
     return null;
   }
