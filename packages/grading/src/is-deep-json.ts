@@ -1,20 +1,9 @@
+import { jsonExcess } from "@markmill/base/json";
+
 /** Deeper than any answer, notebook or file of results. */
 const mostDepth = 200;
 
-/** Whether a JSON text is nested so deep that parsing it would hold the process. One pass, which ends where it is too deep. */
+/** Whether a JSON text is nested so deep that parsing it would hold the process. */
 export function isDeepJson(text: string): boolean {
-  let depth = 0;
-  let quoted = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (quoted) {
-      if (unit === 0x5c) at += 1;
-      else if (unit === 0x22) quoted = false;
-    } else if (unit === 0x22) quoted = true;
-    else if (unit === 0x5b || unit === 0x7b) {
-      depth += 1;
-      if (depth > mostDepth) return true;
-    } else if (unit === 0x5d || unit === 0x7d) depth -= 1;
-  }
-  return false;
+  return jsonExcess(text, { depth: mostDepth }) !== null;
 }

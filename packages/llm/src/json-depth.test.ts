@@ -1,11 +1,13 @@
 import { expect, it } from "vitest";
-import { countValues, mostDepth } from "./json-depth.ts";
+import { mostDepth, parsingRefused } from "./json-depth.ts";
 import { readJsonReply } from "./json-in-reply.ts";
 
-it("counts values outside of texts, and names what is nested too deep", () => {
-  expect(countValues('{"a": [1, 2, "[[[,,,\\"[["]}')).toBe(5);
-  expect(countValues("[".repeat(mostDepth))).toBe(mostDepth + 1);
-  expect(countValues("[".repeat(2_000_000))).toBe(null);
+it("says why a text must not be parsed: too many values outside of strings, or nested too deep", () => {
+  const five = '{"a": [1, 2, "[[[,,,\\"[["]}';
+  expect(parsingRefused(five, 5)).toBe(null);
+  expect(parsingRefused(five, 4)).toBe("It has more than 4 values.");
+  expect(parsingRefused("[".repeat(mostDepth), mostDepth + 1)).toBe(null);
+  expect(parsingRefused("[".repeat(mostDepth + 1), 1_000)).toContain("nested");
   expect(readJsonReply("[".repeat(2_000_000))).toEqual({ why: expect.stringContaining("nested") });
 });
 

@@ -1,52 +1,20 @@
-/**
- * How deep a JSON text is nested, and how many values it has, without parsing it. JSON.parse holds a process for a second on two million
- * brackets. One pass, which stops at the first excess.
- */
+/** What a server or a model wrote is looked at before it is parsed. */
+import { jsonExcess } from "@markmill/base/json";
+
 export const mostDepth = 500;
 
-const quote = 0x22;
-const backslash = 0x5c;
-
-/** The number of values, or null: it is nested too deep. What is no JSON at all is left to the parser. */
-export function countValues(text: string): number | null {
-  let depth = 0;
-  let values = 1;
-  for (let at = 0; at < text.length; at += 1) {
-    switch (text.charCodeAt(at)) {
-      case quote:
-        at = endOfString(text, at);
-        break;
-      case 0x5b: // [
-      case 0x7b: // {
-        depth += 1;
-        values += 1;
-        if (depth > mostDepth) return null;
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth -= 1;
-        break;
-      case 0x2c: // ,
-        values += 1;
-        break;
-    }
-  }
-  return values;
+export function isTooDeep(text: string): boolean {
+  return jsonExcess(text, { depth: mostDepth }) !== null;
 }
 
 /** Why a text of a server must not be parsed; null: it may be. */
 export function parsingRefused(text: string, mostValues: number): string | null {
-  const values = countValues(text);
-  if (values === null) return `It is nested more than ${mostDepth} deep.`;
-  return values > mostValues ? `It has more than ${mostValues} values.` : null;
-}
-
-/** The place of the closing quote. */
-function endOfString(text: string, from: number): number {
-  for (let end = text.indexOf('"', from + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let slashes = 0;
-    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes += 1;
-    if (slashes % 2 === 0) return end;
+  switch (jsonExcess(text, { depth: mostDepth, values: mostValues })) {
+    case "depth":
+      return `It is nested more than ${mostDepth} deep.`;
+    case "values":
+      return `It has more than ${mostValues} values.`;
+    case null:
+      return null;
   }
-  return text.length;
 }

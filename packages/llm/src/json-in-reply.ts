@@ -8,7 +8,7 @@
  * J4  In a block, comments and commas before a closing bracket are left out where it is no JSON with them (`jsonc`): they have no meaning.
  * J5  Each character is looked at a fixed number of times. What is nested too deep, or has too many blocks, is not parsed.
  */
-import { countValues, mostDepth } from "./json-depth.ts";
+import { isTooDeep, mostDepth } from "./json-depth.ts";
 
 export type ReadJson = { readonly value: unknown } | { readonly why: string };
 
@@ -37,7 +37,7 @@ function readBlocks(blocks: readonly string[]): (ReadJson & { readonly several?:
 const mostBlocks = 1_000;
 
 export function parseJson(text: string): ReadJson {
-  if (countValues(text) === null) return { why: `it is nested more than ${mostDepth} deep` };
+  if (isTooDeep(text)) return { why: `it is nested more than ${mostDepth} deep` };
   try {
     return { value: JSON.parse(text) };
   } catch (error) {
