@@ -1,3 +1,4 @@
+export { isSystemError } from "./errors/is-system-error.ts";
 export {
   identifyProcess,
   isAlive,

@@ -1,4 +1,5 @@
 // The one place where failures of BullMQ, ioredis and pg become errors of ours.
+import { isSystemError } from "@markmill/base";
 
 export const queueErrorCodes = {
   QUEUE_UNREACHABLE: {
@@ -135,14 +136,8 @@ export function translate(error: unknown, doing: string): QueueError {
   if (error instanceof QueueError) return error;
   const text = describe(error);
   const known = queueErrorCodeOf(text);
-  const code = known === "QUEUE_BUG" && isOfSystem(error) ? "QUEUE_UNREACHABLE" : known;
+  const code = known === "QUEUE_BUG" && isSystemError(error) ? "QUEUE_UNREACHABLE" : known;
   return new QueueError(code, `${doing}: ${text}`, { cause: error });
-}
-
-/** The system could not open or use the connection: no right to a socket, no descriptor left, a firewall. Node says which call failed. */
-function isOfSystem(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.some(isOfSystem);
-  return error instanceof Error && "syscall" in error;
 }
 
 /** By what BullMQ, a driver or a server says. A port can have the digits of an SQLSTATE: it says nothing. */

@@ -1,4 +1,5 @@
 // The one place where failures of pg become errors of ours.
+import { isSystemError } from "@markmill/base";
 
 export const storeErrorCodes = {
   STORE_UNREACHABLE: {
@@ -217,13 +218,7 @@ export function translate(error: unknown, doing: string): StoreError {
   if (untrusted.test(code) || untrusted.test(message)) return new StoreError("STORE_UNTRUSTED", text, { cause: error });
   if (noPassword.test(message)) return new StoreError("STORE_REFUSED", text, { cause: error });
   if (network.test(code) || network.test(message)) return new StoreError("STORE_UNREACHABLE", text, { cause: error });
-  return new StoreError(isOfSystem(error) ? "STORE_UNREACHABLE" : "STORE_BUG", text, { cause: error });
-}
-
-/** The system could not open or use the connection: no right to a socket, no descriptor left, a firewall. Node says which call failed. */
-function isOfSystem(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.some(isOfSystem);
-  return error instanceof Error && "syscall" in error;
+  return new StoreError(isSystemError(error) ? "STORE_UNREACHABLE" : "STORE_BUG", text, { cause: error });
 }
 
 function codeOf(error: unknown): string {
