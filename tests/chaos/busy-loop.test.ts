@@ -75,15 +75,15 @@ describe("the thread that renews leases", () => {
   });
 
   async function held() {
-    const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
-    const claim = await claimed(store, ring);
+    const enqueue = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
+    const claim = await claimed(store, enqueue);
     let lost = 0;
     keeper = createLeaseKeeper({ database: store.database, leaseMs, worker: "one", onError: () => undefined });
     keeper.hold(claim.activity.id, claim.activity.claim, () => {
       lost += 1;
     });
     await expect.poll(() => connections()).toBe(1);
-    return { ring, claim, lost: () => lost };
+    return { enqueue, claim, lost: () => lost };
   }
 
   async function connections(act = "pid"): Promise<number> {
@@ -139,7 +139,7 @@ describe("the thread that renews leases", () => {
     const { claim, lost } = await held();
     const other = await claimed(
       store,
-      only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings),
+      only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs),
     );
     const both = [claim.activity, other.activity];
     const { calm } = store.database;

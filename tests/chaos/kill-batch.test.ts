@@ -1,5 +1,5 @@
 /**
- * kill -9 of the supervisor between reserving a run's id, making the run and ringing it, and of supervisor and workers in the middle of a
+ * kill -9 of the supervisor between reserving a run's id, making the run and enqueuing it, and of supervisor and workers in the middle of a
  * class: nothing is lost, nobody is graded twice, no call is paid twice.
  */
 import { startSupervisor } from "@markmill/worker/supervisor";

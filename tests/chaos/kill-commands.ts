@@ -116,7 +116,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
   async function start(flow = asking("what now?")): Promise<string> {
     const blob = await saveBlob(mill.store, await submission());
     const created = await createRun(mill.store, { definition: definitionOf(flow), submission: { blob } });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     return created.runId;
   }
 
@@ -155,7 +155,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
     { killInSession: "after-checkpoint" },
     { killAt: { point: "after-work", kind: "execute" } },
     { killAt: { point: "after-commit", kind: "execute" } },
-    { killAt: { point: "after-ring", kind: "execute" } },
+    { killAt: { point: "after-enqueue", kind: "execute" } },
   ] as const;
 
   // Each is one worker's death: in the first EXECUTE, then in its repetition or in the second. The first and the last point are of every

@@ -48,8 +48,8 @@ function acting(repeat: "safe" | "never"): Program {
 async function survive(main: Program, point: string, times: number) {
   const before = { requests: mill.requests().length, calls: server.calls().length };
   const victim = await mill.spawnWorker({ killAt: { point, kind: "prompt", times } });
-  const { runId, rings } = await createRun(mill.store, { definition: definition({ main }) });
-  await mill.queues.ring(rings);
+  const { runId, jobs } = await createRun(mill.store, { definition: definition({ main }) });
+  await mill.queues.enqueue(jobs);
   await victim.exited;
   describe("Quite another one.");
   const rest = await mill.work();

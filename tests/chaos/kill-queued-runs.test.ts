@@ -28,16 +28,16 @@ it.each(tried)("kill -9 of supervisor and worker and a lost queue lose no queued
     (await calm.query<{ n: number }>(`select count(*)::integer as n from ${what}`)).rows[0]?.n;
   try {
     for (let started = 0; started < runs; started += 1) {
-      const { rings } = await mill.store.as("default").runs.create({ definition, takesTurn: true });
-      await mill.queues.ring(rings);
+      const { jobs } = await mill.store.as("default").runs.create({ definition, takesTurn: true });
+      await mill.queues.enqueue(jobs);
     }
-    expect(await count("runs where rung_at = 'infinity'")).toBe(runs - places);
-    // It dies when it has admitted runs for the second time, and has not rung them.
+    expect(await count("runs where enqueued_at = 'infinity'")).toBe(runs - places);
+    // It dies when it has admitted runs for the second time, and has not enqueued them.
     const supervisor = await spawnSupervisor(mill, { killAt: "queued:2", runsPerTenant: places });
     const worker = await mill.spawnWorker();
     await supervisor.exited;
     await worker.kill();
-    expect(await count("runs where rung_at = 'infinity' and status = 'doing'")).toBeGreaterThan(0);
+    expect(await count("runs where enqueued_at = 'infinity' and status = 'doing'")).toBeGreaterThan(0);
     if (server === null) await calm.query("delete from bullmq.job");
     else {
       const client = new Redis(server.url);

@@ -92,7 +92,7 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
   async function start(text: string, head = byCommand()): Promise<string> {
     const definition = definitionOf({ "a.wf.md": head + workflow(chart, { "User A": text }) });
     const created = await createRun(mill.store, { definition, submission: { blob } });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     return created.runId;
   }
   /** Another worker goes on with the run to its end. */

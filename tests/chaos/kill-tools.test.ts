@@ -50,8 +50,8 @@ function acting(repeat: "safe" | "never", path: string): Program {
 async function survive(main: Program, point: string) {
   const before = mill.requests().length;
   const victim = await mill.spawnWorker({ killAt: { point, kind: "prompt" } });
-  const { runId, rings } = await createRun(mill.store, { definition: definition({ main }) });
-  await mill.queues.ring(rings);
+  const { runId, jobs } = await createRun(mill.store, { definition: definition({ main }) });
+  await mill.queues.enqueue(jobs);
   await victim.exited;
   const rest = await mill.work();
   const run = await mill.ended(runId);

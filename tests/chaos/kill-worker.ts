@@ -29,15 +29,15 @@ const beforeClaim: Death = { point: "before-claim", kind: "prompt" };
 const afterClaim: Death = { point: "after-claim", kind: "prompt" };
 const afterWork: Death = { point: "after-work", kind: "prompt" };
 const afterCommit: Death = { point: "after-commit", kind: "prompt" };
-const afterRing: Death = { point: "after-ring", kind: "prompt" };
+const afterEnqueue: Death = { point: "after-enqueue", kind: "prompt" };
 const variableSet: Death = { point: "after-commit", kind: "set" };
-const callRung: Death = { point: "after-ring", kind: "call" };
-// A run comes to them in this order. After its ring one kind of activity is like another.
+const callEnqueued: Death = { point: "after-enqueue", kind: "call" };
+// A run comes to them in this order. After its enqueue one kind of activity is like another.
 const all: readonly (readonly Death[])[] = inject("thorough")
-  ? [beforeClaim, afterClaim, afterWork, afterCommit, afterRing, variableSet, callRung].map((death) => [death])
+  ? [beforeClaim, afterClaim, afterWork, afterCommit, afterEnqueue, variableSet, callEnqueued].map((death) => [death])
   : [
       [beforeClaim, afterWork, variableSet],
-      [afterClaim, afterCommit, callRung],
+      [afterClaim, afterCommit, callEnqueued],
     ];
 
 interface KillOptions {
@@ -103,7 +103,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
     expect(mill.requests().length - before).toBe(3);
   }
 
-  for (const deaths of everyPoint ? all : [[beforeClaim, afterCommit, callRung]]) {
+  for (const deaths of everyPoint ? all : [[beforeClaim, afterCommit, callEnqueued]]) {
     const names = deaths.map(({ point, kind }) => `${point} with ${inHand[kind]} in hand`);
     it(`at ${names.join(", then at ")}: nothing is paid or committed twice`, () => survive(deaths));
   }
@@ -134,7 +134,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
     return rows[0]?.state === "claimed";
   }
 
-  it.runIf(everyPoint).for([afterCommit, afterRing])(
+  it.runIf(everyPoint).for([afterCommit, afterEnqueue])(
     "$point with the next prompt claimed by the commit: it is asked once, by somebody else",
     async (death, { skip }) => {
       let died = false;

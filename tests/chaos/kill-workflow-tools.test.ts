@@ -37,14 +37,14 @@ interface Death {
 const deaths: readonly Death[] = [
   { when: "the call is begun, and nobody knows yet", killAt: { point: "tool-begun", kind: "prompt" }, further: true },
   { when: "the reply came, and its call is not committed", killAt: { point: "after-work", kind: "prompt" } },
-  { when: "the call is asked for, and not rung", killAt: { point: "after-commit", kind: "prompt" } },
-  { when: "the child is made, and not rung", killAt: { point: "after-work", kind: "call" } },
+  { when: "the call is asked for, and not enqueued", killAt: { point: "after-commit", kind: "prompt" } },
+  { when: "the child is made, and not enqueued", killAt: { point: "after-work", kind: "call" } },
   { when: "the child's prompt is claimed", killAt: { point: "after-claim", kind: "prompt", times: 2 }, further: true },
   {
-    when: "the child has ended, and its caller is not rung",
+    when: "the child has ended, and its caller is not enqueued",
     killAt: { point: "after-commit", kind: "prompt", times: 2 },
   },
-  { when: "the caller's prompt is ready again, and not rung", killAt: { point: "after-commit", kind: "call" } },
+  { when: "the caller's prompt is ready again, and not enqueued", killAt: { point: "after-commit", kind: "call" } },
   { when: "the result is known, and its row has not ended", killAt: { point: "tool-performed", kind: "prompt" } },
 ];
 // A run comes to them in this order: three of them are one run's.
@@ -59,7 +59,7 @@ it.each(several.map((each) => [each.map(({ when }) => when).join("; then "), eac
     if (runId === "") {
       const created = await createRun(mill.store, { definition: definitionOf(files) });
       runId = created.runId;
-      await mill.queues.ring(created.rings);
+      await mill.queues.enqueue(created.jobs);
     }
     await victim.exited;
   }

@@ -1,4 +1,4 @@
-/** The queue is only the doorbell: lose it, double it, switch it off, and every run still finishes once. */
+/** The queue is only the job: lose it, double it, switch it off, and every run still finishes once. */
 
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, it } from "vitest";
@@ -91,14 +91,14 @@ describe.skipIf(!redis)("Redis lost", () => {
 });
 
 const backends: Backend[] = redis ? ["redis", "postgres"] : ["postgres"];
-describe.each(backends)("rings doubled and lost, on the %s backend", (backend) => {
+describe.each(backends)("enqueues doubled and lost, on the %s backend", (backend) => {
   it("the same job delivered ten times is one commit", async () => {
     mill = await startMill({ backend, script, worker: false, supervisor: false });
     const id = await mill.start(files, { variables: { N: "once" } });
-    const [ring] = await quietActivities(mill.store.database, 0);
-    expect(ring).toBeDefined();
-    if (ring === undefined) return;
-    await mill.queues.ring(Array.from({ length: 10 }, (_, n) => ({ ...ring, rings: ring.rings + n })));
+    const [job] = await quietActivities(mill.store.database, 0);
+    expect(job).toBeDefined();
+    if (job === undefined) return;
+    await mill.queues.enqueue(Array.from({ length: 10 }, (_, n) => ({ ...job, enqueues: job.enqueues + n })));
     const other = await mill.spawnWorker();
     const rest = await mill.work();
     expect(await mill.ended(id)).toMatchObject({ status: "success", result: "once good" });
@@ -109,7 +109,7 @@ describe.each(backends)("rings doubled and lost, on the %s backend", (backend) =
     expect(mill.requests()).toHaveLength(2);
   });
 
-  it("a ring that was lost between commit and queue is rung again by the supervisor", async () => {
+  it("a job that was lost between commit and queue is enqueued again by the supervisor", async () => {
     mill = await startMill({ backend, script });
     const created = await createRun(mill.store, { definition: definitionOf(files), variables: { N: "quiet" } });
     expect(await mill.ended(created.runId)).toMatchObject({ status: "success", result: "quiet good" });

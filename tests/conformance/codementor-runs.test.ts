@@ -274,7 +274,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(asks[0]).toMatchObject({ question: "Is that right?", text: "the answer is 41" });
     await mill.restart();
     const answered = await answerAsk(mill.store, asks[0]?.activityId ?? 0, "no, 42", "teacher");
-    await mill.queues.ring(answered.rings);
+    await mill.queues.enqueue(answered.jobs);
     expect(await mill.ended(runId)).toMatchObject({ status: "success", variables: { ANSWER: "no, 42" } });
     expect((await answerAsk(mill.store, asks[0]?.activityId ?? 0, "again", "teacher")).kind).toBe("dropped");
   });
@@ -351,7 +351,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     await stopRun(mill.store, runId);
     await new Promise((resolve) => setTimeout(resolve, 1_800));
     const resumed = await resumeRun(mill.store, runId);
-    await mill.queues.ring(resumed.rings);
+    await mill.queues.enqueue(resumed.jobs);
     expect(await mill.ended(runId)).toMatchObject({
       status: "success",
       variables: { B: "finally" },
@@ -375,7 +375,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
       );
       await stopRun(mill.store, runId);
       await new Promise((resolve) => setTimeout(resolve, 8_200));
-      await mill.queues.ring((await resumeRun(mill.store, runId)).rings);
+      await mill.queues.enqueue((await resumeRun(mill.store, runId)).jobs);
       expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "finally" });
     },
   );

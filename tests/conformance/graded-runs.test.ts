@@ -59,7 +59,7 @@ describe.each(backends)("GRADE on %s", (backend) => {
     const blob = await saveBlob(on.store, await packFiles({ kind: "list", files: list }, 1 << 20));
     const definition = definitionOf({ "a.md": flow(task, head) });
     const created = await createRun(on.store, { definition, submission: { blob } });
-    await on.queues.ring(created.rings);
+    await on.queues.enqueue(created.jobs);
     return created.runId;
   }
   async function gradeOf(on: Mill, id: string) {
@@ -131,7 +131,7 @@ describe.each(backends)("GRADE on %s", (backend) => {
 
   once("finds nothing handed in ungradable, without a model", async () => {
     const created = await createRun(mill.store, { definition: definitionOf({ "a.md": flow("empty") }) });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     expect(await mill.ended(created.runId)).toMatchObject({
       status: "success",
       variables: { OUTCOME: "ungradable", POINTS: "" },

@@ -82,7 +82,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     // How many tries patience has room for is a matter of the machine; three on a quick one.
     expect(wait?.parked.tries).toBeGreaterThan(1);
     expect(await getRun(mill.store.database, runId)).toMatchObject({ status: "doing", endedAt: null });
-    await mill.queues.ring((await resumeTree(mill.store, runId)).rings);
+    await mill.queues.enqueue((await resumeTree(mill.store, runId)).jobs);
     expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "I heard busy long" });
     expect(asked("hello first")).toBe(1);
     expect(await waitsOf(mill.store.database, [runId])).toEqual([]);
@@ -101,7 +101,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     };
     const runId = await mill.start(files, { patienceMs: 1_500 });
     await held(runId);
-    await mill.queues.ring((await resumeTree(mill.store, runId)).rings);
+    await mill.queues.enqueue((await resumeTree(mill.store, runId)).jobs);
     expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "I heard busy below!" });
     expect(await childRuns(mill.store.database, runId)).toHaveLength(1);
     expect(asked("above here")).toBe(1);
@@ -113,7 +113,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(old).toMatchObject({ status: "failed" });
     const forked = await forkRun(mill.store, "default", { of: old.id, from: null });
     expect(forked.from).toEqual(["PROMPT_B"]);
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     const run = await mill.ended(forked.runId);
     expect(run).toMatchObject({
       status: "success",
@@ -139,7 +139,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
     const old = await mill.run({ "a.md": workflow(chart, { "User A": "kept reply", "User B": "named again" }) });
     const forked = await forkRun(mill.store, "default", { of: old.id, from: ["PROMPT_B"] });
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I heard named again" });
     expect(asked("kept reply")).toBe(1);
     expect(asked("named again")).toBe(2);
@@ -163,7 +163,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(old).toMatchObject({ status: "failed" });
     const forked = await forkRun(mill.store, "default", { of: old.id, from: null });
     expect(forked.from).toEqual(["CALL_B", "PROMPT_Q"]);
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I heard closing words" });
     for (const text of ["top level", "paid below"]) {
       expect(asked(text)).toBe(1);
@@ -188,7 +188,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const old = await mill.run(files);
     expect(old).toMatchObject({ status: "failed" });
     const forked = await forkRun(mill.store, "default", { of: old.id, from: ["EXECUTE_D"] });
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     const again = await mill.ended(forked.runId);
     const { entries } = await getHistory(mill.store.database, again.id);
     const printed = entries.flatMap((entry) =>
@@ -216,10 +216,10 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const old = await mill.run(files);
     expect(old).toMatchObject({ status: "failed" });
     const first = await forkRun(mill.store, "default", { of: old.id, from: null });
-    await mill.queues.ring(first.rings);
+    await mill.queues.enqueue(first.jobs);
     expect(await mill.ended(first.runId)).toMatchObject({ status: "failed" });
     const second = await forkRun(mill.store, "default", { of: first.runId, from: null });
-    await mill.queues.ring(second.rings);
+    await mill.queues.enqueue(second.jobs);
     const run = await mill.ended(second.runId);
     expect(run).toMatchObject({ status: "success", result: expect.stringContaining("by the callee") });
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
@@ -241,7 +241,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     for (const from of [null, ["CALL_A", "CALL_C"], ["CALL_A", "PROMPT_D"]]) {
       expect(last).toMatchObject({ status: "failed" });
       const next = await forkRun(mill.store, "default", { of: last.id, from });
-      await mill.queues.ring(next.rings);
+      await mill.queues.enqueue(next.jobs);
       last = await mill.ended(next.runId);
       const before = forkRun(mill.store, "default", { of: last.id, from: ["CALL_A", "CALL_B"] });
       await expect(before).rejects.toMatchObject({ code: "STORE_NO_FORK" });
@@ -257,7 +257,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const old = await mill.run(files, { caps: { steps: 2 } });
     expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
     const forked = await forkRun(mill.store, "default", { of: old.id, from: null, caps: { steps: 100 } });
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     const run = await mill.ended(forked.runId);
     expect(run).toMatchObject({ status: "success", result: `I heard called once ${backend}!` });
     expect(asked(`called once ${backend}`)).toBe(1);
@@ -274,7 +274,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const old = await mill.run(files, { caps: { steps: 4 } });
     expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
     const forked = await forkRun(mill.store, "default", { of: old.id, from: null, caps: { steps: 100 } });
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "$ cat made\none\ntwo\n" });
   });
 
@@ -284,7 +284,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const old = await mill.run(files, { caps: { tokens: 3_000 } });
     expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_TOKENS" } });
     const forked = await forkRun(mill.store, "default", { of: old.id, from: null, caps: { tokens: 100_000 } });
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I heard cheap words" });
     expect(asked("expensive once")).toBe(1);
   });

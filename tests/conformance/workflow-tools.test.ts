@@ -241,7 +241,7 @@ ${more}---
       expect(mill.requests().length - before).toBe(2);
       const forked = await forkRun(mill.store, defaultTenant, { of: runId, from: null, caps: { steps: 50 } });
       expect(forked.from).toEqual(["PROMPT_A", "PROMPT_W"]);
-      await mill.queues.ring(forked.rings);
+      await mill.queues.enqueue(forked.jobs);
       expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
       expect(mill.requests().length - before).toBe(3);
       expect(await toolCallsOf(forked.runId)).toMatchObject([{ name: "way", state: "done", result: "heard a step" }]);
@@ -249,7 +249,7 @@ ${more}---
       // From a node of the callee: that one is asked again, its caller's replies stand.
       const from = ["PROMPT_A", "PROMPT_W"];
       const below = await forkRun(mill.store, defaultTenant, { of: forked.runId, from, caps: { steps: 50 } });
-      await mill.queues.ring(below.rings);
+      await mill.queues.enqueue(below.jobs);
       expect(await mill.ended(below.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
       expect(mill.requests().length - before).toBe(4);
       await replays(below.runId);
@@ -261,7 +261,7 @@ ${more}---
     for (const node of ["PROMPT_W", "PROMPT_L"]) {
       const forked = await forkRun(mill.store, defaultTenant, { of, from: ["PROMPT_A", node] });
       expect(forked.from.at(-1)).toBe(node);
-      await mill.queues.ring(forked.rings);
+      await mill.queues.enqueue(forked.jobs);
       expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
       await replays(forked.runId);
     }
@@ -294,8 +294,8 @@ ${more}---
     const { child } = await waiting(runId);
     await stopRun(mill.store, runId);
     expect((await mill.ended(child.id)).status).toBe("cancelled");
-    const { rings } = await resumeRun(mill.store, runId);
-    await mill.queues.ring(rings);
+    const { jobs } = await resumeRun(mill.store, runId);
+    await mill.queues.enqueue(jobs);
     const next = await until(async () => {
       const second = (await childRuns(mill.store.database, runId)).find(({ id }) => id !== child.id);
       return second === undefined ? null : ((await openAsks(mill.store.database, runId))[0] ?? null);
@@ -305,7 +305,7 @@ ${more}---
       ["call", 0, "waiting"],
     ]);
     const answered = await answerAsk(mill.store, next.activityId, "this one", "ada");
-    await mill.queues.ring(answered.rings);
+    await mill.queues.enqueue(answered.jobs);
     expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "I read this one" });
     expect(mill.requests().length - before).toBe(2);
     await replays(runId);
@@ -314,8 +314,8 @@ ${more}---
   once("cancelled alone, it is a failure that the model is told", async () => {
     const runId = await start("somebody");
     const { child } = await waiting(runId);
-    const { rings } = await cancelRun(mill.store, child.id, "not this one");
-    await mill.queues.ring(rings);
+    const { jobs } = await cancelRun(mill.store, child.id, "not this one");
+    await mill.queues.enqueue(jobs);
     expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "The tool said CALL_CANCELLED." });
   });
 });

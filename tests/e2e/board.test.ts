@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createBoard } from "@markmill/api";
 import type { Role } from "@markmill/contract";
-import { type BellData, QueueError } from "@markmill/queue";
+import { type JobData, QueueError } from "@markmill/queue";
 import { Redis } from "ioredis";
 import pg from "pg";
 import type { Browser, Page } from "playwright-core";
@@ -59,7 +59,7 @@ interface ShownQueue {
 }
 
 /** Jobs of the control queue as they stand when their worker was killed and another one has finished them: failed, with BullMQ's words. */
-async function failJobs({ queueAt }: Mill, jobs: readonly (readonly [string, BellData])[]): Promise<void> {
+async function failJobs({ queueAt }: Mill, jobs: readonly (readonly [string, JobData])[]): Promise<void> {
   const { backend, prefix } = queueAt;
   const reason = "Missing lock for job a1-1-1. moveToFinished";
   if (backend.kind === "redis") {
@@ -254,14 +254,14 @@ for (const backend of ["redis", "postgres"] as const) {
       // As a worker leaves them that loses its locks: the run goes on by another job.
       const tree = await mill.store.board.tree(run);
       const call = tree?.activities.find(({ kind }) => kind === "call");
-      const bell = { runId: call?.runId ?? "", activityId: call?.id ?? 0, epoch: 0 };
+      const spec = { runId: call?.runId ?? "", activityId: call?.id ?? 0, epoch: 0 };
       const owner = await api.client("owner");
       const asking = { "ask.wf.md": workflow('  START --> ASK_Q["ASK: well?"] --> SUCCESS') };
       const open = await start(asking, "ask.wf.md");
       await expect.poll(async () => (await owner.listAsks({ query: { run: open } })).items.length).toBe(1);
       const asked = (await mill.store.board.tree(open))?.activities.find(({ node }) => node === "ASK_Q");
       const lost = { runId: open, activityId: asked?.id ?? 0, epoch: 0 };
-      const failing = [bell, lost].map((one) => [`a${one.activityId}-9-9`, one] as const);
+      const failing = [spec, lost].map((one) => [`a${one.activityId}-9-9`, one] as const);
       await failJobs(mill, failing);
       await expect.poll(async () => (await board()).counts.failed).toBe(before + 1);
       const shown = (await board()).jobs.filter(({ id }) => id.endsWith("-9-9"));

@@ -128,7 +128,7 @@ describe.skipIf(jail !== null)("the median example", () => {
       definition: { ...definition, name: "checks", files: {} },
       submission: { blob },
     });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     const { status, result, variables } = await mill.ended(created.runId);
     const { activities } = await getHistory(mill.store.database, created.runId);
     const attempts = activities.filter(({ node }) => node === "EXECUTE_CHECKS").map(({ attempt }) => attempt);

@@ -56,9 +56,9 @@ describe.each(backends)("on %s", (backend) => {
     expect(waiting[0]?.standing).toMatchObject({ wait: { parked: { failure: { code: "BATCH_BUDGET_SPENT" } } } });
 
     await store.batches.setBudget(id, { nanodollars: price * 100, tokens: null });
-    const { rings, runs } = await store.batches.resume(id);
+    const { jobs, runs } = await store.batches.resume(id);
     expect(runs).toBeGreaterThan(0);
-    await mill.queues.ring(rings);
+    await mill.queues.enqueue(jobs);
     await until(async () => (await store.batches.get(id))?.counts.succeeded === works);
     const done = await store.batches.get(id);
     expect(done).toMatchObject({
@@ -104,7 +104,7 @@ describe.each(backends)("on %s", (backend) => {
       expect(held?.budget?.spent.nanodollars).toBe(held?.spent.nanodollars);
 
       await store.batches.setBudget(id, { nanodollars: null, tokens: null });
-      await mill.queues.ring((await store.batches.resume(id)).rings);
+      await mill.queues.enqueue((await store.batches.resume(id)).jobs);
       await until(async () => (await store.batches.get(id))?.counts.succeeded === works);
       const done = await store.batches.get(id);
       expect(done).toMatchObject({ spent: { calls: works }, budget: { reserved: { nanodollars: 0 } } });

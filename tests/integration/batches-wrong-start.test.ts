@@ -134,7 +134,7 @@ it("other settings for a class without its files restart the same works, and a r
   const { run } = withModel(batch, "gpt-5-mini").settings;
   expect(await tenant.batches.setRun(id, run)).toEqual({ restarted: 2, kept: 0 });
   expect((await tenant.batches.get(id))?.troubles).toEqual([]);
-  expect(await tenant.batches.resume(id)).toEqual({ runs: 0, rings: [] });
+  expect(await tenant.batches.resume(id)).toEqual({ runs: 0, jobs: [] });
   await admit();
   expect(await stateOf(old)).toMatchObject({ status: "cancelled" });
 });

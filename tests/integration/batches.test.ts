@@ -258,7 +258,7 @@ describe("admission", () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 40, { concurrency: 7 }));
     const other = await openStore({ url: database.url });
     const looks = [store, other, store, other].map((one) =>
-      admitWorks(one, { most: 1_000, ring: async () => undefined, onSkipped: () => undefined }),
+      admitWorks(one, { most: 1_000, enqueue: async () => undefined, onSkipped: () => undefined }),
     );
     await Promise.all(looks);
     expect(await count("runs")).toBe(7);
@@ -267,7 +267,7 @@ describe("admission", () => {
       await endWithGrade(store, open?.id ?? "", null);
       await Promise.all([
         admit(),
-        admitWorks(other, { most: 1_000, ring: async () => undefined, onSkipped: () => undefined }),
+        admitWorks(other, { most: 1_000, enqueue: async () => undefined, onSkipped: () => undefined }),
       ]);
       expect(await countsOf(id)).toMatchObject({ running: 7 });
     }
@@ -299,7 +299,7 @@ describe("admission", () => {
     expect(await countsOf(large.id)).toMatchObject({ running: 4, succeeded: 5, waiting: 91 });
   });
 
-  it("what was admitted and not made, or made and not rung, is found by the next look", async () => {
+  it("what was admitted and not made, or made and not enqueued, is found by the next look", async () => {
     await tenant.batches.save(await classOf(tenant, flow, 3, { concurrency: 2 }));
     const killed = (point: string) => ({
       failPoint: (at: string) => {
@@ -635,7 +635,7 @@ describe("deleting", () => {
     const made = await tenant.runs.create({
       ...{ id: late?.run_id ?? "", definition: flow, idempotencyKey: `batch-try:${late?.run_id}`, requestHash: "x" },
     });
-    expect(made).toMatchObject({ created: false, rings: [] });
+    expect(made).toMatchObject({ created: false, jobs: [] });
     expect(await count("runs")).toBe(0);
   });
 

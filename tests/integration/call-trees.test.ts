@@ -52,8 +52,8 @@ describe.each(backends)("on %s", (backend) => {
   afterAll(() => mill?.close());
 
   async function run(programs: Record<string, Program>): Promise<RunDetail> {
-    const { runId, rings } = await createRun(mill.store, { definition: definition(programs) });
-    await mill.queues.ring(rings);
+    const { runId, jobs } = await createRun(mill.store, { definition: definition(programs) });
+    await mill.queues.enqueue(jobs);
     return mill.ended(runId);
   }
   const spent = ({ id }: RunDetail) => spentOf(mill.store.database, id);
@@ -118,7 +118,7 @@ describe.each(backends)("on %s", (backend) => {
       const failed = await run({ main: calls("callee"), callee });
       expect(failed).toMatchObject({ status: "failed", reason: { code: "LIMIT_TOKENS" } });
       const fork = await forkRun(mill.store, "default", { of: failed.id, from: null });
-      await mill.queues.ring(fork.rings);
+      await mill.queues.enqueue(fork.jobs);
       const again = await mill.ended(fork.runId);
       expect(again).toMatchObject({ status: "failed", reason: { code: "LIMIT_TOKENS" } });
       const { promptTokens, completionTokens } = await spent(again);
@@ -211,13 +211,13 @@ describe.each(backends)("on %s", (backend) => {
       { ...limited({ timeMs: 8_000 }), entry: ["map", "own"] },
     );
     const created = await createRun(mill.store, { definition: definition({ main, question }) });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     const asks = () => openAsks(mill.store.database, created.runId);
     await expect.poll(async () => (await asks()).length).toBe(3);
     // Far beyond the limit, which the supervisor looks at every second.
     await new Promise((resolve) => setTimeout(resolve, 9_000));
     const answer = async ({ activityId }: { readonly activityId: number }) =>
-      await mill.queues.ring((await answerAsk(mill.store, activityId, "7", null)).rings);
+      await mill.queues.enqueue((await answerAsk(mill.store, activityId, "7", null)).jobs);
     const [first, ...others] = (await asks()).toSorted(
       (one, other) => Number(other.node === "own") - Number(one.node === "own"),
     );

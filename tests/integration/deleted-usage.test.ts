@@ -47,8 +47,8 @@ const ours = () => store.as(defaultTenant);
 
 /** A run that was cancelled while it prompted. */
 async function endedRun() {
-  const { runId, rings } = await createRun(store, { definition: flow, labels: { student: "Ada" } });
-  const { activity } = await claimed(store, only(rings));
+  const { runId, jobs } = await createRun(store, { definition: flow, labels: { student: "Ada" } });
+  const { activity } = await claimed(store, only(jobs));
   await cancelRun(store, runId, "enough");
   return { runId, call: { activityId: activity.id, callIndex: 0, claim: 1 } };
 }

@@ -35,8 +35,8 @@ async function query<Row extends object>(text: string, values: readonly unknown[
 /** A run with a money limit that was cancelled in the middle of its prompt. */
 async function endedRun() {
   const capped = { ...onePrompt, limits: { ...onePrompt.limits, nanodollars: 1_000_000 } };
-  const { runId, rings } = await createRun(store, { definition: definition({ main: capped }) });
-  const { activity } = await claimed(store, only(rings));
+  const { runId, jobs } = await createRun(store, { definition: definition({ main: capped }) });
+  const { activity } = await claimed(store, only(jobs));
   await cancelRun(store, runId, "enough");
   return { runId, activity };
 }
@@ -168,8 +168,8 @@ it("a request of a run that was deleted is not sent: its reservation is refused 
 });
 
 it("a budget that does not exist refuses the call of a run that is to pay from it", async () => {
-  const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }), budgets: ["gone"] });
-  const { activity } = await claimed(store, only(rings));
+  const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }), budgets: ["gone"] });
+  const { activity } = await claimed(store, only(jobs));
   const want = { nanodollars: 1, tokens: 1 };
   const reserve = (callIndex: number) =>
     store.reserve({

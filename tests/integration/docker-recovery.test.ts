@@ -75,7 +75,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     const blob = await saveBlob(mill.store, Buffer.concat(chunks));
     const definition = definitionOf({ "a.md": text, "tests/key.txt": "k\n" });
     const created = await createRun(mill.store, { definition, submission: { blob } });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     return created.runId;
   }
 

@@ -80,7 +80,7 @@ const ways: readonly {
     how: "its last run cannot be made",
     act: async (id) => {
       await query("update batch_runs set definition_hash = 'gone' where batch_id = $1", [id]);
-      await admitWorks(store, { most: 9, ring: async () => undefined, onSkipped: () => undefined });
+      await admitWorks(store, { most: 9, enqueue: async () => undefined, onSkipped: () => undefined });
     },
     counts: { failed: 1, waiting: 0 },
   },

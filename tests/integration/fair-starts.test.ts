@@ -27,7 +27,7 @@ async function start(mill: Mill, tenant: string, count: number, definition: Defi
         mill.store.as(tenant).runs.create({ definition, takesTurn: true }),
       ),
     );
-    await mill.queues.ring(created.flatMap(({ rings }) => rings));
+    await mill.queues.enqueue(created.flatMap(({ jobs }) => jobs));
     ids.push(...created.map(({ runId }) => runId));
   }
   return ids;

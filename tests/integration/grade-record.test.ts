@@ -23,7 +23,7 @@ beforeEach(async () => {
   tenant = store.as("default");
   ({ id } = await tenant.batches.save(await classOf(tenant, flow, 2)));
   await admitWorks(store, {
-    ...{ most: 10, ring: async () => undefined },
+    ...{ most: 10, enqueue: async () => undefined },
     onSkipped: (error) => {
       throw error;
     },
@@ -217,7 +217,7 @@ describe("a rubric that changes", () => {
     const saved = await classOf(tenant, before, 1, { key: "old", rubric: rubricOf(before) });
     const { id: old } = await tenant.batches.save(saved);
     const first = (await tenant.batches.work(old, key))?.try;
-    await admitWorks(store, { most: 10, ring: async () => undefined, onSkipped: () => undefined });
+    await admitWorks(store, { most: 10, enqueue: async () => undefined, onSkipped: () => undefined });
     const scored = { is: "scored", by: "llm", level: null, comment: "", evidence: [], tests: [], notes: [] } as const;
     const criteria = ["names", "pure"].map((one) => ({ ...scored, id: one, points: 1, confidence: 0.9 }));
     await endWithGrade(store, first?.runId ?? "", gradeWith({ tests: 0, style: 0 }, { criteria, most: 3 }));

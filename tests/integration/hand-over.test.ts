@@ -1,7 +1,7 @@
 /** A worker that goes on with the next activity of its run: packages/queue/src/throughput/hand-over.ts, on real servers. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import type { Doorbell } from "@markmill/engine";
+import type { JobSpec } from "@markmill/engine";
 import { type BackendOptions, type Handler, jobId, openQueues, type QueueError, type Queues } from "@markmill/queue";
 import { createPostgresBackend, Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -16,25 +16,25 @@ const prefix = "ho";
 const quick = { lockDuration: 2_000, stalledInterval: 500 };
 let activity = 0;
 
-function bell(more: Partial<Doorbell> = {}): Doorbell {
+function spec(more: Partial<JobSpec> = {}): JobSpec {
   activity += 1;
-  const ids = { runId: "run", activityId: activity, epoch: 1, attempt: 1, rings: 1 };
+  const ids = { runId: "run", activityId: activity, epoch: 1, attempt: 1, enqueues: 1 };
   return { queue: "control", ...ids, delayMs: 0, parentJob: null, ...more };
 }
 
-const bells = (count: number) => Array.from({ length: count }, () => bell());
+const specs = (count: number) => Array.from({ length: count }, () => spec());
 
-/** Rings the next of a chain in every delivery. */
+/** Enqueues the next of a chain in every delivery. */
 function walking(
-  chain: readonly Doorbell[],
+  chain: readonly JobSpec[],
   heard: string[],
   meanwhile: Handler = async () => ({ do: "done" }),
 ): Handler {
-  return async (delivered, ring, slot) => {
+  return async (delivered, enqueue, slot) => {
     heard.push(delivered.jobId);
     const at = chain.findIndex((one) => jobId(one) === delivered.jobId);
-    await ring(at < 0 ? [] : chain.slice(at + 1, at + 2));
-    return meanwhile(delivered, ring, slot);
+    await enqueue(at < 0 ? [] : chain.slice(at + 1, at + 2));
+    return meanwhile(delivered, enqueue, slot);
   };
 }
 
@@ -117,20 +117,20 @@ describe("a hand-over on Postgres", () => behaves(onPostgres));
 it("a hand-over on Postgres waits for nobody who holds a job's row: that would be a deadlock", async () => {
   const database = await freshDatabase();
   const queues = await openQueues({ backend: { kind: "postgres", url: database.url } });
-  const [free, held, after, ...rest] = bells(4);
-  await queues.ring([free as Doorbell, held as Doorbell]);
+  const [free, held, after, ...rest] = specs(4);
+  await queues.enqueue([free as JobSpec, held as JobSpec]);
   const pool = new pg.Pool({ connectionString: database.url, options: "-c search_path=bullmq", max: 3 });
   await pool.query("update job set state = 'active', lock_token = 'slot', locked_until_ms = 9e15");
   const lock = "select id from job where id = $1 for update";
   const stalledCheck = await pool.connect();
   await stalledCheck.query("begin");
-  await stalledCheck.query(lock, [jobId(held as Doorbell)]);
-  const oneOf = (from?: Doorbell, to?: Doorbell) => ({
-    ...{ from: jobId(from as Doorbell), to: jobId(to as Doorbell), token: "slot", data: "{}" },
+  await stalledCheck.query(lock, [jobId(held as JobSpec)]);
+  const oneOf = (from?: JobSpec, to?: JobSpec) => ({
+    ...{ from: jobId(from as JobSpec), to: jobId(to as JobSpec), token: "slot", data: "{}" },
   });
   const act = handOverOnPostgres(pool, "control", 3_000);
   expect(await act([oneOf(free, after), oneOf(held, rest[0])], Date.now())).toEqual([true, false]);
-  expect((await stalledCheck.query(lock, [jobId(free as Doorbell)])).rows).toEqual([]);
+  expect((await stalledCheck.query(lock, [jobId(free as JobSpec)])).rows).toEqual([]);
   await stalledCheck.query("commit");
   stalledCheck.release();
   await pool.end();
@@ -161,10 +161,10 @@ function behaves(make: () => Promise<Place>): void {
     await queues.close();
   });
 
-  it("that was counted on and is refused says so before its bell is rung", async () => {
-    const [first, second] = bells(2) as [Doorbell, Doorbell];
+  it("that was counted on and is refused says so before its spec is enqueued", async () => {
+    const [first, second] = specs(2) as [JobSpec, JobSpec];
     const told: string[] = [];
-    const serving = queues.serve("control", async (delivered, ring, slot) => {
+    const serving = queues.serve("control", async (delivered, enqueue, slot) => {
       const isFirst = delivered.jobId === jobId(first);
       told.push(`${isFirst ? "first" : "second"} ${delivered.stalled}`);
       if (!isFirst) return { do: "done" };
@@ -173,12 +173,12 @@ function behaves(make: () => Promise<Place>): void {
         expect(await place.kept(jobId(second))).toBeUndefined();
         told.push("refused");
       });
-      await ring([second]);
+      await enqueue([second]);
       // No hand-over while a queue is paused.
       await board.pause();
       return { do: "done" };
     });
-    await queues.ring([first]);
+    await queues.enqueue([first]);
     await expect.poll(() => told).toEqual(["first 0", "refused"]);
     await expect.poll(() => place.kept(jobId(second))).toBeDefined();
     await board.resume();
@@ -187,18 +187,18 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it("that was counted on and succeeds refuses nobody", async () => {
-    const [first, second, third] = bells(3) as [Doorbell, Doorbell, Doorbell];
+    const [first, second, third] = specs(3) as [JobSpec, JobSpec, JobSpec];
     const told: string[] = [];
-    const serving = queues.serve("control", async (delivered, ring, slot) => {
+    const serving = queues.serve("control", async (delivered, enqueue, slot) => {
       told.push(delivered.jobId);
       if (delivered.jobId !== jobId(first)) return { do: "done" };
       expect(slot.countOn()).toBe(true);
       slot.onRefused(third.activityId, async () => void told.push("refused"));
       // The one that is counted on is handed over, wherever it stands.
-      await ring([second, third]);
+      await enqueue([second, third]);
       return { do: "done" };
     });
-    await queues.ring([first]);
+    await queues.enqueue([first]);
     await expect.poll(() => told.length).toBe(3);
     expect(told.toSorted()).toEqual([first, second, third].map(jobId).toSorted());
     expect(await place.waited()).toBe(2);
@@ -206,16 +206,16 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it("leads a run from job to job, each delivered once, and leaves nothing", async () => {
-    const chains = Array.from({ length: 8 }, () => bells(12));
+    const chains = Array.from({ length: 8 }, () => specs(12));
     const heard: string[] = [];
     const handlers = chains.map((chain) => walking(chain, heard));
-    const handler: Handler = (delivered, ring, slot) => {
+    const handler: Handler = (delivered, enqueue, slot) => {
       const at = chains.findIndex((chain) => chain.some((one) => jobId(one) === delivered.jobId));
       expect(delivered).toMatchObject({ queue: "control", runId: "run", epoch: 1, stalled: 0 });
-      return (handlers[at] as Handler)(delivered, ring, slot);
+      return (handlers[at] as Handler)(delivered, enqueue, slot);
     };
     const serving = queues.serve("control", handler, { concurrency: 4 });
-    await queues.ring(chains.map(([first]) => first as Doorbell));
+    await queues.enqueue(chains.map(([first]) => first as JobSpec));
     await expect.poll(() => heard.length).toBe(96);
     await serving.close();
     expect(new Set(heard).size).toBe(96);
@@ -230,19 +230,19 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it("leads a run from prompt to prompt, too", async () => {
-    const chain = bells(4).map((one): Doorbell => ({ ...one, queue: "prompt" }));
-    const waiting = bell({ queue: "prompt" });
+    const chain = specs(4).map((one): JobSpec => ({ ...one, queue: "prompt" }));
+    const waiting = spec({ queue: "prompt" });
     const heard: string[] = [];
-    // One after the other: bells that are rung together have no order.
-    await queues.ring([chain[0] as Doorbell]);
-    await queues.ring([waiting]);
+    // One after the other: specs that are enqueued together have no order.
+    await queues.enqueue([chain[0] as JobSpec]);
+    await queues.enqueue([waiting]);
     const serving = queues.serve("prompt", walking(chain, heard), { concurrency: 1 });
     await expect.poll(() => heard).toEqual([...chain, waiting].map(jobId));
     await serving.close();
   });
 
   it("makes a job as BullMQ makes and starts one", async () => {
-    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const [first, second] = specs(2) as [JobSpec, JobSpec];
     const kept: Record<string, unknown>[] = [];
     const serving = queues.serve(
       "control",
@@ -258,21 +258,21 @@ function behaves(make: () => Promise<Place>): void {
       // However slow the machine is.
       { lockDuration: 60_000 },
     );
-    await queues.ring([first]);
+    await queues.enqueue([first]);
     await expect.poll(() => kept.length).toBe(2);
     await serving.close();
     const passing = /^(timestamp|processedOn|\w+_ms|seq)$/;
-    const alike = (job: Record<string, unknown>, bell: Doorbell) =>
+    const alike = (job: Record<string, unknown>, spec: JobSpec) =>
       JSON.stringify(Object.entries(job).filter(([name, value]) => !passing.test(name) || value === null))
-        .replaceAll(jobId(bell), "this job")
-        .replaceAll(String(bell.activityId), "this activity");
+        .replaceAll(jobId(spec), "this job")
+        .replaceAll(String(spec.activityId), "this activity");
     const [fetched = {}, handed = {}] = kept;
     expect(Object.keys(handed).sort()).toEqual(Object.keys(fetched).sort());
     expect(alike(handed, second)).toBe(alike(fetched, first));
   });
 
   it("that is lost with its worker is delivered again, and says so", async () => {
-    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const never = new Promise<never>(() => undefined);
     const doomed = await open();
@@ -283,7 +283,7 @@ function behaves(make: () => Promise<Place>): void {
       ),
       quick,
     );
-    await doomed.ring([first]);
+    await doomed.enqueue([first]);
     await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
     await dying.close(true);
     const again: unknown[] = [];
@@ -300,14 +300,14 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it("is kept alive by its worker for as long as it takes", async () => {
-    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const handler = walking([first, second], heard, async ({ jobId: id }) => {
       if (id === jobId(second)) await new Promise((resolve) => setTimeout(resolve, 5_000));
       return { do: "done" };
     });
     const servings = [queues.serve("control", handler, quick), queues.serve("control", handler, quick)];
-    await queues.ring([first]);
+    await queues.enqueue([first]);
     await expect.poll(() => heard.length).toBe(2);
     await expect.poll(() => board.getJobCounts("active")).toEqual({ active: 0 });
     await Promise.all(servings.map((serving) => serving.close()));
@@ -315,7 +315,7 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it("does not happen while the queue is paused: the next job waits", async () => {
-    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(
       "control",
@@ -324,7 +324,7 @@ function behaves(make: () => Promise<Place>): void {
         return { do: "done" };
       }),
     );
-    await queues.ring([first]);
+    await queues.enqueue([first]);
     await expect.poll(() => heard).toEqual([jobId(first)]);
     await expect.poll(() => place.kept(jobId(first))).toBeUndefined();
     const [one, ...others] = await board.getJobs();
@@ -339,19 +339,19 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   /** A chain whose activities may be done twice; the queue is paused in its first one, so that the hand-over is refused. */
-  const pausing = (chain: readonly Doorbell[], heard: string[], meanwhile?: Handler): Handler =>
-    walking(chain, heard, async (delivered, ring, slot) => {
+  const pausing = (chain: readonly JobSpec[], heard: string[], meanwhile?: Handler): Handler =>
+    walking(chain, heard, async (delivered, enqueue, slot) => {
       for (const { activityId } of chain) slot.mayBeginEarly(activityId);
       if (heard.length === 1) await board.pause();
-      return (await meanwhile?.(delivered, ring, slot)) ?? { do: "done" };
+      return (await meanwhile?.(delivered, enqueue, slot)) ?? { do: "done" };
     });
 
-  it("that is refused to an activity that began early rings what the activity led to", async () => {
-    const chain = bells(3);
+  it("that is refused to an activity that began early enqueues what the activity led to", async () => {
+    const chain = specs(3);
     const [first, second, third] = chain.map(jobId);
     const heard: string[] = [];
     const serving = queues.serve("control", pausing(chain, heard));
-    await queues.ring(chain.slice(0, 1));
+    await queues.enqueue(chain.slice(0, 1));
     await expect.poll(async () => (await board.getJobs()).map(({ id }) => id)).toEqual([third]);
     expect(heard).toEqual([first, second]);
     await board.resume();
@@ -362,9 +362,9 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it.each(["puts itself off", "throws"])(
-    "that is refused to an activity that began early and %s rings it again",
+    "that is refused to an activity that began early and %s enqueues it again",
     async (how) => {
-      const chain = bells(2);
+      const chain = specs(2);
       const [first, second] = chain.map(jobId);
       const heard: string[] = [];
       const handler = pausing(chain, heard, async () => {
@@ -373,7 +373,7 @@ function behaves(make: () => Promise<Place>): void {
         return { do: "later", ms: 60_000 };
       });
       const serving = queues.serve("control", handler);
-      await queues.ring(chain.slice(0, 1));
+      await queues.enqueue(chain.slice(0, 1));
       await expect.poll(async () => (await board.getJobs()).map(({ id }) => id)).toEqual([second]);
       await board.resume();
       await expect.poll(() => heard).toEqual([first, second, second]);
@@ -384,7 +384,7 @@ function behaves(make: () => Promise<Place>): void {
   );
 
   it("to an activity that began early and puts itself off puts off the activity's job", async () => {
-    const chain = bells(2);
+    const chain = specs(2);
     const [first, second] = chain.map(jobId);
     const heard: string[] = [];
     const handler = walking(chain, heard, async (_, __, slot) => {
@@ -392,25 +392,25 @@ function behaves(make: () => Promise<Place>): void {
       return heard.length === 2 ? { do: "later", ms: 300 } : { do: "done" };
     });
     const serving = queues.serve("control", handler);
-    await queues.ring(chain.slice(0, 1));
+    await queues.enqueue(chain.slice(0, 1));
     await expect.poll(() => heard).toEqual([first, second, second]);
     await expect.poll(() => place.jobs()).toBe(0);
     await serving.close();
   });
 
   it("of activities that begin early leads each run from job to job in order, and leaves nothing", async () => {
-    const chains = Array.from({ length: 8 }, () => bells(12));
+    const chains = Array.from({ length: 8 }, () => specs(12));
     const heard: string[] = [];
     const serving = queues.serve(
       "control",
-      (delivered, ring, slot) => {
-        const chain = chains.find((one) => one.some((bell) => jobId(bell) === delivered.jobId)) ?? [];
+      (delivered, enqueue, slot) => {
+        const chain = chains.find((one) => one.some((spec) => jobId(spec) === delivered.jobId)) ?? [];
         for (const { activityId } of chain) slot.mayBeginEarly(activityId);
-        return walking(chain, heard)(delivered, ring, slot);
+        return walking(chain, heard)(delivered, enqueue, slot);
       },
       { concurrency: 4 },
     );
-    await queues.ring(chains.map(([first]) => first as Doorbell));
+    await queues.enqueue(chains.map(([first]) => first as JobSpec));
     await expect.poll(() => heard.length).toBe(96);
     await serving.close();
     for (const chain of chains) {
@@ -422,25 +422,25 @@ function behaves(make: () => Promise<Place>): void {
     expect(errors).toEqual([]);
   });
 
-  it("of a job that somebody else has rung makes no second one", async () => {
-    const [first, second] = bells(2) as [Doorbell, Doorbell];
+  it("of a job that somebody else has enqueued makes no second one", async () => {
+    const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(
       "control",
       walking([first, second], heard, async () => {
-        if (heard.length === 1) await queues.ring([second]);
+        if (heard.length === 1) await queues.enqueue([second]);
         return { do: "done" };
       }),
     );
-    await queues.ring([first]);
+    await queues.enqueue([first]);
     await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
     await expect.poll(() => board.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 0 });
     await serving.close();
     expect(heard).toHaveLength(2);
   });
 
-  it("does not happen where the job is not let go: what it rang is rung all the same", async () => {
-    const [first, second] = bells(2) as [Doorbell, Doorbell];
+  it("does not happen where the job is not let go: what it enqueued is enqueued all the same", async () => {
+    const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     let put = false;
     const serving = queues.serve(
@@ -451,28 +451,28 @@ function behaves(make: () => Promise<Place>): void {
         return { do: "later", ms: 400 };
       }),
     );
-    await queues.ring([first]);
-    // Its second delivery rings once more.
+    await queues.enqueue([first]);
+    // Its second delivery enqueues once more.
     const order = [first, second, first, second].map(jobId);
     await expect.poll(() => heard).toEqual(order);
     await serving.close();
   });
 
-  it("of a handler that throws is rung all the same", async () => {
-    const [first, second] = bells(2) as [Doorbell, Doorbell];
+  it("of a handler that throws is enqueued all the same", async () => {
+    const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const handler = walking([first, second], heard, async ({ jobId: id }) => {
       if (id === jobId(first)) throw new Error("a bug");
       return { do: "done" };
     });
     const serving = queues.serve("control", handler);
-    await queues.ring([first]);
+    await queues.enqueue([first]);
     await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
     await serving.close();
   });
 
-  it("of a job that is gone rings what is next", async () => {
-    const [first, second] = bells(2) as [Doorbell, Doorbell];
+  it("of a job that is gone enqueues what is next", async () => {
+    const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(
       "control",
@@ -481,27 +481,27 @@ function behaves(make: () => Promise<Place>): void {
         return { do: "done" };
       }),
     );
-    await queues.ring([first]);
+    await queues.enqueue([first]);
     await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
     await serving.close();
   });
 
-  it("goes to the next job of the same queue that is due now, and the others are rung", async () => {
-    const first = bell();
+  it("goes to the next job of the same queue that is due now, and the others are enqueued", async () => {
+    const first = spec();
     const [beside, model, later, child] = [
-      bell(),
-      bell({ queue: "prompt" }),
-      bell({ delayMs: 300 }),
-      bell({ parentJob: "a0-1-1" }),
+      spec(),
+      spec({ queue: "prompt" }),
+      spec({ delayMs: 300 }),
+      spec({ parentJob: "a0-1-1" }),
     ];
     const heard: string[] = [];
-    const handler: Handler = async (delivered, ring) => {
+    const handler: Handler = async (delivered, enqueue) => {
       heard.push(delivered.jobId);
-      if (delivered.jobId === jobId(first)) await ring([model, later, child, beside, first]);
+      if (delivered.jobId === jobId(first)) await enqueue([model, later, child, beside, first]);
       return { do: "done" };
     };
     const servings = (["control", "prompt"] as const).map((name) => queues.serve(name, handler));
-    await queues.ring([first]);
+    await queues.enqueue([first]);
     const all = [first, beside, model, later, child].map(jobId).sort();
     await expect.poll(() => heard.toSorted()).toEqual(all);
     expect(heard.filter((id) => id !== jobId(model))[1]).toBe(jobId(beside));
@@ -509,49 +509,49 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it("lets the others in after a while", async () => {
-    const chain = bells(200);
-    const other = bell();
+    const chain = specs(200);
+    const other = spec();
     const heard: string[] = [];
     const serving = queues.serve(
       "control",
       walking(chain, heard, async () => {
-        if (heard.length === 1) await queues.ring([other]);
+        if (heard.length === 1) await queues.enqueue([other]);
         return { do: "done" };
       }),
     );
-    await queues.ring(chain.slice(0, 1));
+    await queues.enqueue(chain.slice(0, 1));
     await expect.poll(() => heard.length).toBe(201);
     await serving.close();
     expect(heard.indexOf(jobId(other))).toBeLessThan(60);
   });
 
   it("lets the others in soon where activities take long", async () => {
-    const chain = bells(20);
-    const other = bell();
+    const chain = specs(20);
+    const other = spec();
     const heard: string[] = [];
     const serving = queues.serve(
       "control",
       walking(chain, heard, async () => {
-        if (heard.length === 1) await queues.ring([other]);
+        if (heard.length === 1) await queues.enqueue([other]);
         await new Promise((resolve) => setTimeout(resolve, 300));
         return { do: "done" };
       }),
     );
-    await queues.ring(chain.slice(0, 1));
+    await queues.enqueue(chain.slice(0, 1));
     await expect.poll(() => heard).toContain(jobId(other));
     expect(heard.length).toBeLessThan(8);
     await serving.close();
   });
 
   it("of a job to itself does not happen", async () => {
-    const one = bell();
+    const one = spec();
     const heard: string[] = [];
-    const serving = queues.serve("control", async ({ jobId: id }, ring) => {
+    const serving = queues.serve("control", async ({ jobId: id }, enqueue) => {
       heard.push(id);
-      await ring([one]);
+      await enqueue([one]);
       return { do: "done" };
     });
-    await queues.ring([one]);
+    await queues.enqueue([one]);
     await expect.poll(() => heard.length).toBe(1);
     await expect.poll(() => place.jobs()).toBe(0);
     await serving.close();
@@ -559,26 +559,26 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it("stops when the worker does: the next job waits for another", async () => {
-    const chain = bells(10_000);
+    const chain = specs(10_000);
     const heard: string[] = [];
     const serving = queues.serve("control", walking(chain, heard));
-    await queues.ring(chain.slice(0, 1));
+    await queues.enqueue(chain.slice(0, 1));
     await expect.poll(() => heard.length).toBeGreaterThan(5);
     await serving.close();
     const reached = heard.length;
     expect(await board.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 1 });
-    expect(await queues.live([chain[reached] as Doorbell])).toEqual(
-      new Map([[jobId(chain[reached] as Doorbell), { is: "waiting" }]]),
+    expect(await queues.live([chain[reached] as JobSpec])).toEqual(
+      new Map([[jobId(chain[reached] as JobSpec), { is: "waiting" }]]),
     );
   });
 
   it("whose answer was lost with the connection is not done twice", async () => {
-    const chain = bells(4);
-    const cut = await answersLost(place.backend.url, jobId(chain[2] as Doorbell));
+    const chain = specs(4);
+    const cut = await answersLost(place.backend.url, jobId(chain[2] as JobSpec));
     const worker = await open({ ...place.backend, url: cut.url });
     const heard: string[] = [];
     const serving = worker.serve("control", walking(chain, heard), quick);
-    await queues.ring(chain.slice(0, 1));
+    await queues.enqueue(chain.slice(0, 1));
     await expect.poll(() => heard).toEqual(chain.map(jobId));
     expect(cut.times()).toBe(1);
     await expect.poll(() => board.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 0 });

@@ -154,7 +154,7 @@ describe.each(present)("a hostile class $name", ({ name: wall, sandbox, members 
     const blob = await saveBlob(mill.store, await tarOf({ ...handedInByAll, ...files }));
     const created = await createRun(mill.store, { definition, submission: { blob }, variables: { CASE: name } });
     runs.add(created.runId);
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     const { status, variables } = await mill.ended(created.runId, RUN_MS);
     const history = await getHistory(mill.store.database, created.runId);
     const texts = history.entries.flatMap((entry) =>

@@ -44,7 +44,7 @@ EXECUTE_TWO@{ session: judge }`;
     const blob = await saveBlob(mill.store, await tarOf({ "work.txt": "as handed in\n" }));
     const definition = definitionOf({ "a.md": workflow(chart, {}, head), "tests/key.txt": "secret\n" });
     const created = await createRun(mill.store, { definition, submission: { blob } });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     return await mill.ended(created.runId);
   }
 
@@ -76,7 +76,7 @@ EXECUTE_TWO@{ session: judge }`;
       });
       const blob = await saveBlob(mill.store, await tarOf(handedIn));
       const created = await createRun(mill.store, { definition, submission: { blob } });
-      await mill.queues.ring(created.rings);
+      await mill.queues.enqueue(created.jobs);
       const { variables } = await mill.ended(created.runId);
       const text = variables.TEST_RESULTS;
       return { variables, tests: text === undefined || text === "" ? null : JSON.parse(text) };

@@ -1,5 +1,5 @@
 // What a step costs the database does not grow with the other runs, also while the tables are young and nothing is known of them.
-import type { Doorbell, Edge, Node } from "@markmill/engine";
+import type { Edge, JobSpec, Node } from "@markmill/engine";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { classOf } from "../support/class.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -52,8 +52,8 @@ async function read(of = store): Promise<number> {
 }
 
 /** All that a worker asks of the store for one prompt, but for what goes to the queue. */
-async function answer(ring: Doorbell): Promise<readonly Doorbell[]> {
-  const { run, activity, ...claim } = await claimed(store, ring);
+async function answer(job: JobSpec): Promise<readonly JobSpec[]> {
+  const { run, activity, ...claim } = await claimed(store, job);
   const { database } = store;
   const call = { activityId: activity.id, callIndex: 0, claim: activity.claim };
   const key = { ...call, requestHash: `hash ${activity.id}` };
@@ -65,19 +65,19 @@ async function answer(ring: Doorbell): Promise<readonly Doorbell[]> {
   await reserve(database, call, run.budgets, { nanodollars: 1, tokens: 2 }, undefined, charge);
   await saveCall(database, run, { key, model: "m", request: null, reply: { text: "yes" }, usage });
   const event = succeeded(store, { ...claim, run, activity }, { kind: "replied", text: "yes" });
-  return (await store.commit({ run, source: activity, event })).rings;
+  return (await store.commit({ run, source: activity, event })).jobs;
 }
 
 it("a claim, a paid call and a commit read the rows of their own run", async () => {
   const asked = definition({ "asking.wf.md": asking });
-  const open: Doorbell[] = [];
+  const open: JobSpec[] = [];
   for (let made = 0; made < others; made++) {
-    const { rings } = await createRun(store, { definition: asked });
-    open.push(only(await answer(only(rings))));
+    const { jobs } = await createRun(store, { definition: asked });
+    open.push(only(await answer(only(jobs))));
   }
-  const ring = only(open.slice(-1));
+  const job = only(open.slice(-1));
   const before = await read();
-  expect(await answer(ring)).toHaveLength(1);
+  expect(await answer(job)).toHaveLength(1);
   const after = await read();
   expect(after - before).toBeGreaterThan(0);
   expect(after - before).toBeLessThan(others / 3);
@@ -105,7 +105,7 @@ it("a look at admission reads what is in flight and what can begin, not what wai
   try {
     const look = () =>
       admitWorks(young, {
-        ...{ most: 1_000, ring: async () => undefined },
+        ...{ most: 1_000, enqueue: async () => undefined },
         onSkipped: (error) => {
           throw error;
         },

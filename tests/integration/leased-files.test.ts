@@ -38,12 +38,12 @@ it.each<[string, Node]>([
     { from: "work", to: "end", on: "ok" },
     { from: "work", to: "end", on: "fail" },
   ]);
-  const ring = only((await createRun(store, { definition: definition({ main }) })).rings);
-  const first = await claimed(store, ring);
+  const enqueue = only((await createRun(store, { definition: definition({ main }) })).jobs);
+  const first = await claimed(store, enqueue);
   expect(first.activity.leased).toBe(true);
-  expect((await other.claim(ring)).kind).toBe("held");
+  expect((await other.claim(enqueue)).kind).toBe("held");
   await new Promise((resolve) => setTimeout(resolve, leaseMs + 100));
-  const second = await claimed(other, ring);
+  const second = await claimed(other, enqueue);
   expect(second).toMatchObject({ interrupted: true, takeovers: 1 });
   const outcome = { kind: "done", files: { "answer.txt": "42" } } as const;
   const late = await store.commit({ run: first.run, source: first.activity, event: succeeded(store, first, outcome) });

@@ -50,7 +50,7 @@ function remembering(steps: readonly Step[], memory?: MemoryNeeds): Program {
 
 async function run(main: Program) {
   const created = await createRun(mill.store, { definition: definition({ main }) });
-  await mill.queues.ring(created.rings);
+  await mill.queues.enqueue(created.jobs);
   return await mill.ended(created.runId);
 }
 
@@ -165,8 +165,8 @@ it("named scopes are listed with what is in them, and deleted by name; a run's o
 });
 
 it("ties come in the order of insertion; an activity inserts once, whoever repeats it", async () => {
-  const { runId, rings } = await createRun(mill.store, { definition: definition({ main: remembering(inserting) }) });
-  await mill.queues.ring(rings);
+  const { runId, jobs } = await createRun(mill.store, { definition: definition({ main: remembering(inserting) }) });
+  await mill.queues.enqueue(jobs);
   await mill.ended(runId);
   const { rows } = await mill.store.database.calm.query<{ id: number; claim: number }>(
     "update activities set state = 'claimed' where run_id = $1 and node = 'm0' returning id, claim",
@@ -205,7 +205,7 @@ it("a fork takes the run's memory over, up to its point", async () => {
   const ended = await run(main);
   expect(found(ended.result)).toHaveLength(3);
   const forked = await forkRun(mill.store, defaultTenant, { of: ended.id, from: ["m2"] });
-  await mill.queues.ring(forked.rings);
+  await mill.queues.enqueue(forked.jobs);
   const again = await mill.ended(forked.runId);
   expect(found(again.result)).toEqual(found(ended.result));
   expect(await passagesOf(`root_id = '${forked.runId}'`)).toBe(3);
@@ -220,13 +220,13 @@ it("a fork has what called workflows inserted, and so has a fork of the fork", a
     { from: "search", to: "end", on: "ok" },
   ]);
   const created = await createRun(mill.store, { definition: definition({ main, callee }) });
-  await mill.queues.ring(created.rings);
+  await mill.queues.enqueue(created.jobs);
   const ended = await mill.ended(created.runId);
   expect(found(ended.result)).toHaveLength(3);
   let of = created.runId;
   for (const _ of [1, 2]) {
     const forked = await forkRun(mill.store, defaultTenant, { of, from: ["search"] });
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     const again = await mill.ended(forked.runId);
     expect(found(again.result)).toEqual(found(ended.result));
     of = forked.runId;

@@ -26,12 +26,12 @@ it.each(backends)(
     const run = await mill.run({ "a.md": workflow(`START --> ${prompts.join(" --> ")}`, { "User P": "Say it." }) });
     clock.mockRestore();
     expect(run.status).toBe("success");
-    const { rows } = await hot.query<{ claim: number; takeovers: number; rings: number }>(
-      "select claim, takeovers, rings from activities where run_id = $1 and kind = 'prompt'",
+    const { rows } = await hot.query<{ claim: number; takeovers: number; enqueues: number }>(
+      "select claim, takeovers, enqueues from activities where run_id = $1 and kind = 'prompt'",
       [run.id],
     );
-    expect(rows).toEqual(prompts.map(() => ({ claim: 1, takeovers: 0, rings: 1 })));
-    // The first came by its bell.
+    expect(rows).toEqual(prompts.map(() => ({ claim: 1, takeovers: 0, enqueues: 1 })));
+    // The first came by its spec.
     expect(claims).toBe(1);
     await mill.close();
   },
@@ -57,7 +57,7 @@ describe.each(backends)("one job per activity, on the %s backend", (backend) => 
        values ($1, 'none', 'elsewhere', 'somebody', clock_timestamp() + interval '13 seconds')`,
       [created.runId],
     );
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     const seen = new Set<number>();
     for (const end = performance.now() + 15_000; performance.now() < end; await pause(200)) seen.add(await jobs());
     expect([...seen]).toEqual([1]);
@@ -65,9 +65,9 @@ describe.each(backends)("one job per activity, on the %s backend", (backend) => 
     expect(run.result).toContain("done");
     expect(await jobs()).toBe(1);
     const { rows } = await mill.store.database.calm.query(
-      "select rings from activities where run_id = $1 and kind = 'execute'",
+      "select enqueues from activities where run_id = $1 and kind = 'execute'",
       [created.runId],
     );
-    expect(rows).toEqual([{ rings: 1 }]);
+    expect(rows).toEqual([{ enqueues: 1 }]);
   });
 });

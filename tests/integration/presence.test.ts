@@ -65,13 +65,13 @@ async function pausedWorker(): Promise<() => Promise<void>> {
 /** A prompt that the holder claimed, whose lease ended `overMs` ago. */
 async function overdue(overMs: number, keepsMs = 600_000) {
   await beat(holder.database, { id: "holder", host: "h", info: {}, keepsMs });
-  const ring = only((await createRun(holder, { definition: definition({ main: onePrompt }) })).rings);
-  const { activity } = await claimed(holder, ring);
+  const enqueue = only((await createRun(holder, { definition: definition({ main: onePrompt }) })).jobs);
+  const { activity } = await claimed(holder, enqueue);
   await holder.database.calm.query(
     "update activities set lease_until = clock_timestamp() - $2::integer * interval '1 millisecond' where id = $1",
     [activity.id, overMs],
   );
-  return async () => (await other.claim(ring)).kind;
+  return async () => (await other.claim(enqueue)).kind;
 }
 
 it("a prompt stays with a worker that is paused, until the worker's connection is gone", async () => {

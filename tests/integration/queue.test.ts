@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Doorbell } from "@markmill/engine";
+import type { JobSpec } from "@markmill/engine";
 import { type BackendOptions, type Handler, jobId, openQueues, type QueueError, type Queues } from "@markmill/queue";
 import { Redis } from "ioredis";
 import pg from "pg";
@@ -17,7 +17,7 @@ import { openWire } from "../support/wire.ts";
 const withRedis = await redisAvailable("the queue on Redis");
 let activity = 0;
 
-function bell(more: Partial<Doorbell> = {}): Doorbell {
+function spec(more: Partial<JobSpec> = {}): JobSpec {
   activity += 1;
   return {
     queue: "control",
@@ -25,7 +25,7 @@ function bell(more: Partial<Doorbell> = {}): Doorbell {
     activityId: activity,
     epoch: 1,
     attempt: 1,
-    rings: 1,
+    enqueues: 1,
     delayMs: 0,
     parentJob: null,
     ...more,
@@ -45,29 +45,29 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     await place?.close();
   });
 
-  it("delivers what is rung, ids only, each once", async () => {
+  it("delivers what is enqueued, ids only, each once", async () => {
     const heard: string[] = [];
     const serving = queues.serve(
       "control",
       async (delivered) => {
-        expect(delivered).toMatchObject({ runId: "run", epoch: 1, attempt: 1, rings: 1 });
+        expect(delivered).toMatchObject({ runId: "run", epoch: 1, attempt: 1, enqueues: 1 });
         heard.push(delivered.jobId);
         return { do: "done" };
       },
       { concurrency: 5 },
     );
-    const bells = Array.from({ length: 20 }, () => bell());
-    expect(await Promise.all(bells.map((one) => queues.ring([one])))).toEqual(bells.map(() => []));
+    const specs = Array.from({ length: 20 }, () => spec());
+    expect(await Promise.all(specs.map((one) => queues.enqueue([one])))).toEqual(specs.map(() => []));
     await expect.poll(() => heard.length).toBe(20);
-    expect(heard.sort()).toEqual(bells.map(jobId).sort());
+    expect(heard.sort()).toEqual(specs.map(jobId).sort());
     expect(serving.lastHeard()).toBeGreaterThan(0);
     await serving.close();
   });
 
-  it("makes one job of the same ring twice, and a new job of a later ring", async () => {
-    const one = bell({ queue: "execute" });
-    await queues.ring([one, one]);
-    await queues.ring([one]);
+  it("makes one job of the same enqueue twice, and a new job of a later enqueue", async () => {
+    const one = spec({ queue: "execute" });
+    await queues.enqueue([one, one]);
+    await queues.enqueue([one]);
     const heard: string[] = [];
     const serving = queues.serve("execute", async (delivered) => {
       heard.push(delivered.jobId);
@@ -75,9 +75,9 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     });
     await expect.poll(() => heard).toEqual([jobId(one)]);
     await expect.poll(() => queues.live([one])).toEqual(new Map());
-    await queues.ring([one]);
-    await queues.ring([{ ...one, rings: 2 }]);
-    await expect.poll(() => heard).toEqual([jobId(one), jobId({ ...one, rings: 2 })]);
+    await queues.enqueue([one]);
+    await queues.enqueue([{ ...one, enqueues: 2 }]);
+    await expect.poll(() => heard).toEqual([jobId(one), jobId({ ...one, enqueues: 2 })]);
     await serving.close();
   });
 
@@ -88,7 +88,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
       return { do: "done" };
     });
     serving.setConcurrency(3);
-    await queues.ring(Array.from({ length: 4 }, () => bell({ queue: "prompt" })));
+    await queues.enqueue(Array.from({ length: 4 }, () => spec({ queue: "prompt" })));
     await expect.poll(() => serving.active()).toBe(3);
     ends.resolve();
     await expect.poll(() => queues.counts()).toMatchObject({ prompt: { active: 0, waiting: 0 } });
@@ -97,11 +97,11 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
 
   it("knows which jobs it has, and how many", async () => {
     const [here, gone, later] = [
-      bell({ queue: "supervisor" }),
-      bell({ queue: "supervisor" }),
-      bell({ queue: "supervisor", delayMs: 3_600_000 }),
+      spec({ queue: "supervisor" }),
+      spec({ queue: "supervisor" }),
+      spec({ queue: "supervisor", delayMs: 3_600_000 }),
     ];
-    await queues.ring([here, later]);
+    await queues.enqueue([here, later]);
     expect(await queues.live([here, gone, later])).toEqual(
       new Map<string, unknown>([
         [jobId(here), { is: "waiting" }],
@@ -112,16 +112,16 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
   });
 
   it("delivers again what the handler wants later, when its time has come", async () => {
-    const [soon, late] = [bell({ queue: "prompt" }), bell({ queue: "prompt" })];
+    const [soon, late] = [spec({ queue: "prompt" }), spec({ queue: "prompt" })];
     const heard: string[] = [];
     const serving = queues.serve("prompt", async (delivered) => {
       heard.push(delivered.jobId);
       if (delivered.jobId === jobId(late)) return { do: "later", ms: 3_600_000 };
       return heard.filter((one) => one === jobId(soon)).length === 1 ? { do: "later", ms: 300 } : { do: "done" };
     });
-    await queues.ring([late]);
+    await queues.enqueue([late]);
     await expect.poll(() => queues.live([late])).toMatchObject(new Map([[jobId(late), { is: "delayed" }]]));
-    await queues.ring([soon]);
+    await queues.enqueue([soon]);
     await expect.poll(() => heard).toEqual([late, soon, soon].map(jobId));
     expect(await queues.live([late])).toEqual(
       new Map([[jobId(late), { is: "delayed", forMs: expect.closeTo(3_600_000, -6) }]]),
@@ -131,18 +131,18 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
 
   it("lets a calling job wait for the jobs of its callee, and adds them without it when it is gone", async () => {
     const heard: string[] = [];
-    const call = bell();
-    const child = bell({ queue: "execute", parentJob: jobId(call) });
-    const orphan = bell({ queue: "execute", parentJob: "a999999-1-1" });
+    const call = spec();
+    const child = spec({ queue: "execute", parentJob: jobId(call) });
+    const orphan = spec({ queue: "execute", parentJob: "a999999-1-1" });
     const calls = queues.serve("control", async (delivered) => {
       heard.push(`call ${delivered.jobId}`);
       if (heard.length > 1) return { do: "done" };
-      await queues.ring([child]);
+      await queues.enqueue([child]);
       return { do: "children" };
     });
-    await queues.ring([call]);
+    await queues.enqueue([call]);
     await expect.poll(async () => (await queues.counts()).control["waiting-children"]).toBe(1);
-    expect(await queues.ring([orphan])).toEqual([]);
+    expect(await queues.enqueue([orphan])).toEqual([]);
     const children = queues.serve("execute", async (delivered) => {
       heard.push(`child ${delivered.jobId}`);
       return { do: "done" };
@@ -155,14 +155,14 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     await Promise.all([calls.close(), children.close()]);
   });
 
-  it("delivers what handlers ring, from the first time on, one job after the other", async () => {
-    const chain = Array.from({ length: 30 }, () => bell());
-    const aside = [bell({ queue: "prompt" }), bell({ queue: "prompt" }), bell({ queue: "prompt", delayMs: 200 })];
+  it("delivers what handlers enqueue, from the first time on, one job after the other", async () => {
+    const chain = Array.from({ length: 30 }, () => spec());
+    const aside = [spec({ queue: "prompt" }), spec({ queue: "prompt" }), spec({ queue: "prompt", delayMs: 200 })];
     const heard: string[] = [];
-    const steps = queues.serve("control", async (delivered, ring) => {
+    const steps = queues.serve("control", async (delivered, enqueue) => {
       heard.push(delivered.jobId);
       const next = chain[heard.length];
-      await ring(heard.length === 1 ? [...chain.slice(1, 2), ...aside] : next === undefined ? [] : [next]);
+      await enqueue(heard.length === 1 ? [...chain.slice(1, 2), ...aside] : next === undefined ? [] : [next]);
       return { do: "done" };
     });
     const heardAside: string[] = [];
@@ -171,7 +171,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
       heardAside.push(delivered.jobId);
       return { do: "done" };
     });
-    await queues.ring(chain.slice(0, 1));
+    await queues.enqueue(chain.slice(0, 1));
     await expect.poll(() => heard).toEqual(chain.map(jobId));
     await expect.poll(() => [...heardAside].sort()).toEqual(aside.map(jobId));
     await Promise.all([steps.close(), prompts.close()]);
@@ -193,9 +193,9 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
         { concurrency },
       ),
     );
-    const many = (queue: Doorbell["queue"], length: number) => Array.from({ length }, () => bell({ queue }));
-    const bells = [...many("control", 50), ...many("prompt", 50), ...many("execute", 660)];
-    expect(await queues.ring(bells)).toEqual([]);
+    const many = (queue: JobSpec["queue"], length: number) => Array.from({ length }, () => spec({ queue }));
+    const specs = [...many("control", 50), ...many("prompt", 50), ...many("execute", 660)];
+    expect(await queues.enqueue(specs)).toEqual([]);
     await expect.poll(() => handled).toEqual({ control: 50, prompt: 50, execute: 660 });
     await Promise.all(servings.map((serving) => serving.close()));
     const { control, prompt, execute } = await queues.counts();
@@ -207,16 +207,16 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
   });
 
   it("keeps no more of a call and of its callee than of other jobs", async () => {
-    const call = bell();
-    const callee = [bell({ parentJob: jobId(call) }), bell({ parentJob: jobId(call) })];
+    const call = spec();
+    const callee = [spec({ parentJob: jobId(call) }), spec({ parentJob: jobId(call) })];
     const heard: string[] = [];
-    const serving = queues.serve("control", async (delivered, ring) => {
+    const serving = queues.serve("control", async (delivered, enqueue) => {
       heard.push(delivered.jobId);
       if (heard.length > 1) return { do: "done" };
-      await ring(callee);
+      await enqueue(callee);
       return { do: "children" };
     });
-    await queues.ring([call]);
+    await queues.enqueue([call]);
     await expect
       .poll(() => [heard[0], heard.slice(1, 3).sort(), heard[3]])
       .toEqual([jobId(call), callee.map(jobId), jobId(call)]);
@@ -239,7 +239,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
       await released.promise;
       return { do: "done" };
     });
-    await own.ring([bell({ queue: "supervisor" })]);
+    await own.enqueue([spec({ queue: "supervisor" })]);
     await held.promise;
     const patient = Promise.all([serving.close(), serving.close()]).then(() => "handled");
     const soon = new Promise((resolve) => setTimeout(resolve, 200, "held"));
@@ -256,8 +256,8 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     const victim = spawn(process.execPath, [script, place.backend.kind, place.backend.url, place.prefix], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const one = bell({ queue: "execute" });
-    await queues.ring([one]);
+    const one = spec({ queue: "execute" });
+    await queues.enqueue([one]);
     const [line] = await once(victim.stdout, "data");
     expect(String(line).trim()).toBe(jobId(one));
     const taken = new Promise<unknown>((resolve) => {
@@ -270,20 +270,20 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     expect(await taken).toEqual({ jobId: jobId(one), stalled: 1 });
   });
 
-  it("goes on with new connections when it is told that it is deaf", async () => {
+  it("goes on with new connections when it is told that it is stalled", async () => {
     const heard: string[] = [];
     const serving = queues.serve("prompt", async (delivered) => {
       heard.push(delivered.jobId);
       return { do: "done" };
     });
     serving.reconnect();
-    const one = bell({ queue: "prompt" });
-    await queues.ring([one]);
+    const one = spec({ queue: "prompt" });
+    await queues.enqueue([one]);
     await expect.poll(() => heard).toEqual([jobId(one)]);
     await serving.close();
   });
 
-  it("says whether it is paused: a worker that hears nothing then is not deaf", async () => {
+  it("says whether it is paused: a worker that hears nothing then is not stalled", async () => {
     const serving = queues.serve("prompt", async () => ({ do: "done" }));
     expect(await serving.isPaused()).toBe(false);
     await queues.watch("prompt").pause();
@@ -293,7 +293,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     await serving.close();
   });
 
-  it("new connections are no delivery: a worker that hears nothing after them is still deaf", async () => {
+  it("new connections are no delivery: a worker that hears nothing after them is still stalled", async () => {
     const serving = queues.serve("prompt", async () => ({ do: "done" }));
     const before = serving.lastHeard();
     serving.reconnect();
@@ -321,7 +321,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("tells Redis a handler's rings before its job is let go, and no handler waits for the answer", {
+  it("tells Redis a handler's enqueues before its job is let go, and no handler waits for the answer", {
     timeout: 60_000,
   }, async () => {
     const server = await freshRedis();
@@ -333,42 +333,46 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
       const [command = "", , , ...rest] = words;
       if (/^eval/i.test(command)) said.push(rest.join(" "));
     });
-    const chain = [bell(), bell(), bell({ queue: "prompt" }), bell(), bell({ queue: "execute" })];
-    const aside = Array.from({ length: 3 }, () => bell({ queue: "supervisor" }));
-    const [slow, ...next] = [jobId(chain[3] ?? bell()), ...chain.slice(1)];
+    const chain = [spec(), spec(), spec({ queue: "prompt" }), spec(), spec({ queue: "execute" })];
+    const aside = Array.from({ length: 3 }, () => spec({ queue: "supervisor" }));
+    const [slow, ...next] = [jobId(chain[3] ?? spec()), ...chain.slice(1)];
     const heard: string[] = [];
     const order: string[] = [];
-    const handle: Handler = async ({ jobId }, ring) => {
+    const handle: Handler = async ({ jobId }, enqueue) => {
       heard.push(jobId);
       if (jobId === slow) {
-        // Nothing is answered until the handler has rung.
+        // Nothing is answered until the handler has enqueued.
         await server.freeze();
         void redis.ping().then(() => order.push("Redis answers"));
       }
-      await ring([...next.slice(heard.length - 1, heard.length), ...(heard.length === 1 ? aside : [])]);
+      await enqueue([...next.slice(heard.length - 1, heard.length), ...(heard.length === 1 ? aside : [])]);
       if (jobId === slow) {
-        order.push("the handler has rung");
+        order.push("the handler has enqueued");
         await server.thaw();
       }
       return { do: "done" };
     };
     const servings = (["control", "prompt", "execute"] as const).map((name) => queues.serve(name, handle));
-    await queues.ring(chain.slice(0, 1));
+    await queues.enqueue(chain.slice(0, 1));
     await expect.poll(() => heard).toEqual(chain.map(jobId));
     await Promise.all(servings.map((serving) => serving.close()));
-    await expect.poll(() => order).toEqual(["the handler has rung", "Redis answers"]);
-    // A job is rung when it is first spoken of, and let go when it is last.
-    const rung = (one: Doorbell) => said.findIndex((text) => text.includes(jobId(one)));
-    const done = (one: Doorbell) => said.findLastIndex((text) => text.includes(jobId(one)));
+    await expect.poll(() => order).toEqual(["the handler has enqueued", "Redis answers"]);
+    // A job is enqueued when it is first spoken of, and let go when it is last.
+    const enqueued = (one: JobSpec) => said.findIndex((text) => text.includes(jobId(one)));
+    const done = (one: JobSpec) => said.findLastIndex((text) => text.includes(jobId(one)));
     const told = chain.flatMap((one, index) => {
-      const rings = [...next.slice(index, index + 1), ...(index === 0 ? aside : [])];
-      return rings.map((ring) => ({ rung: rung(ring), done: done(one), handed: index === 0 && ring === next[0] }));
+      const jobs = [...next.slice(index, index + 1), ...(index === 0 ? aside : [])];
+      return jobs.map((enqueue) => ({
+        enqueued: enqueued(enqueue),
+        done: done(one),
+        handed: index === 0 && enqueue === next[0],
+      }));
     });
-    for (const { rung, done, handed } of told) {
-      expect(rung).toBeGreaterThan(-1);
-      // What is handed over is rung and let go by the same script.
-      if (handed) expect(rung).toBe(done);
-      else expect(rung).toBeLessThan(done);
+    for (const { enqueued, done, handed } of told) {
+      expect(enqueued).toBeGreaterThan(-1);
+      // What is handed over is enqueued and let go by the same script.
+      if (handed) expect(enqueued).toBe(done);
+      else expect(enqueued).toBeLessThan(done);
     }
     monitor.disconnect();
     redis.disconnect();
@@ -408,7 +412,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("delivers what handlers ring although Redis cuts their connections", async () => {
+  it("delivers what handlers enqueue although Redis cuts their connections", async () => {
     const server = await freshRedis();
     const errors: QueueError[] = [];
     const queues = await openQueues({
@@ -416,18 +420,18 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
       onError: (error) => errors.push(error),
     });
     const redis = new Redis(server.url);
-    const chain = Array.from({ length: 12 }, () => bell());
+    const chain = Array.from({ length: 12 }, () => spec());
     const heard = new Set<string>();
-    const serving = queues.serve("control", async (delivered, ring) => {
+    const serving = queues.serve("control", async (delivered, enqueue) => {
       heard.add(delivered.jobId);
       const at = chain.findIndex((one) => jobId(one) === delivered.jobId);
       if (at % 4 === 1) await redis.call("CLIENT", "KILL", "TYPE", "normal");
-      const ringing = ring(chain.slice(at + 1, at + 2));
+      const enqueuing = enqueue(chain.slice(at + 1, at + 2));
       if (at % 4 === 3) await redis.call("CLIENT", "KILL", "TYPE", "normal");
-      await ringing;
+      await enqueuing;
       return { do: "done" };
     });
-    await queues.ring(chain.slice(0, 1));
+    await queues.enqueue(chain.slice(0, 1));
     await expect.poll(() => [...heard]).toEqual(chain.map(jobId));
     await expect.poll(async () => (await queues.counts()).control).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
     await serving.close(true);
@@ -437,18 +441,18 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("that goes away between a handler's ring and the end of its job keeps nobody from closing by force", async () => {
+  it("that goes away between a handler's enqueue and the end of its job keeps nobody from closing by force", async () => {
     const server = await freshRedis();
     const queues = await openQueues({ backend: { kind: "redis", url: server.url } });
-    const rung = Promise.withResolvers<void>();
-    const serving = queues.serve("control", async (_, ring) => {
+    const enqueued = Promise.withResolvers<void>();
+    const serving = queues.serve("control", async (_, enqueue) => {
       await server.kill();
-      await ring([bell(), bell()]);
-      rung.resolve();
+      await enqueue([spec(), spec()]);
+      enqueued.resolve();
       return { do: "done" };
     });
-    await queues.ring([bell()]);
-    await rung.promise;
+    await queues.enqueue([spec()]);
+    await enqueued.promise;
     void serving.close();
     await new Promise((resolve) => setTimeout(resolve, 300));
     const closed = serving.close(true).then(() => queues.close());
@@ -457,17 +461,17 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("that swallows everything leaves no delivery in hand: a worker that hears nothing then is deaf", async () => {
+  it("that swallows everything leaves no delivery in hand: a worker that hears nothing then is stalled", async () => {
     const server = await freshRedis();
     const wire = await openWire(server.url);
     const queues = await openQueues({ backend: { kind: "redis", url: wire.url } });
-    const next = bell();
-    const serving = queues.serve("control", async (_, ring) => {
+    const next = spec();
+    const serving = queues.serve("control", async (_, enqueue) => {
       wire.silence();
-      await ring([next]);
+      await enqueue([next]);
       return { do: "done" };
     });
-    await queues.ring([bell()]);
+    await queues.enqueue([spec()]);
     await until(() => wire.isSilent && serving.active() === 0);
     await expect(serving.isPaused()).rejects.toThrow();
     await serving.close(true);
@@ -476,7 +480,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("that is away fails at once: opening says so, ringing reports it and gives the bells back, then works again", async () => {
+  it("that is away fails at once: opening says so, enqueuing reports it and gives the specs back, then works again", async () => {
     await expect(openQueues({ backend: { kind: "redis", url: "redis://127.0.0.1:9" } })).rejects.toMatchObject({
       code: "QUEUE_UNREACHABLE",
       fix: expect.stringContaining("REDIS_URL"),
@@ -487,14 +491,14 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
       backend: { kind: "redis", url: server.url },
       onError: (error) => errors.push(error),
     });
-    await queues.ring([bell()]);
+    await queues.enqueue([spec()]);
     await server.kill();
     await new Promise((resolve) => setTimeout(resolve, 200));
-    const [one, two] = [bell(), bell({ queue: "prompt" })];
-    expect(await queues.ring([one, two])).toEqual([one, two]);
+    const [one, two] = [spec(), spec({ queue: "prompt" })];
+    expect(await queues.enqueue([one, two])).toEqual([one, two]);
     expect(errors.map(({ code }) => code)).toContain("QUEUE_UNREACHABLE");
     await server.restart();
-    await expect.poll(() => queues.ring([one]), { interval: 200 }).toEqual([]);
+    await expect.poll(() => queues.enqueue([one]), { interval: 200 }).toEqual([]);
     await queues.close();
     await server.stop();
   });
@@ -588,16 +592,16 @@ describe("a queue on Postgres", () => {
       heard.push(delivered.jobId);
       return { do: "done" };
     });
-    const one = bell({ queue: "prompt" });
-    // Told back as not rung.
-    expect(await queues.ring([one])).toEqual([one]);
+    const one = spec({ queue: "prompt" });
+    // Told back as not enqueued.
+    expect(await queues.enqueue([one])).toEqual([one]);
     await expect.poll(() => cut).toBeGreaterThan(2);
     // It asks again and again, and each time there is a connection to be cut: it does not spin.
     const [before, told] = [cut, errors.length];
     await expect.poll(() => cut).toBeGreaterThan(before + 5);
     expect(errors.length - told).toBeLessThan(10 * (cut - before));
     cutting = false;
-    await expect.poll(() => queues.ring([one]), { interval: 200 }).toEqual([]);
+    await expect.poll(() => queues.enqueue([one]), { interval: 200 }).toEqual([]);
     await expect.poll(() => heard).toEqual([jobId(one)]);
     await serving.close();
     await queues.close();

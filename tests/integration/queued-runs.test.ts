@@ -1,7 +1,7 @@
 // Runs that wait for a place of their tenant, on a real store and without workers: what is admitted, in which order, and what is not.
 
 import type { Node } from "@markmill/engine";
-import { type AdmittedRuns, admitAtOnce, admitRuns, quietActivities, readyRings } from "@markmill/store/machine";
+import { type AdmittedRuns, admitAtOnce, admitRuns, quietActivities, readyJobs } from "@markmill/store/machine";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { askingWorkflow, startApi } from "../support/api.ts";
 import { definitionOf, startMill } from "../support/mill.ts";
@@ -22,14 +22,14 @@ afterEach(async () => {
   await database.drop();
 });
 
-const light = definition({ main: chain(2) });
+const inline = definition({ main: chain(2) });
 const prompt = definition({ main: onePrompt });
 const question = definition({ main: oneAsk });
 
 async function start(count: number, more: object = {}, tenant = "default") {
   const started = [];
   for (let left = count; left > 0; left -= 1) {
-    started.push(await store.as(tenant).runs.create({ definition: light, takesTurn: true, ...more }));
+    started.push(await store.as(tenant).runs.create({ definition: inline, takesTurn: true, ...more }));
   }
   return started;
 }
@@ -39,42 +39,42 @@ const admit = (most: number | null = places): Promise<AdmittedRuns> =>
     throw error;
   });
 const idsOf = (started: readonly { readonly runId: string }[]) => started.map(({ runId }) => runId);
-const rung = ({ rings }: Pick<AdmittedRuns, "rings">) => rings.map(({ runId }) => runId);
+const enqueued = ({ jobs }: Pick<AdmittedRuns, "jobs">) => jobs.map(({ runId }) => runId);
 const queued = async (ids: readonly string[]) =>
   await Promise.all(ids.map(async (id) => (await getRun(store.database, id))?.queued));
 const cancel = (id = "", tenant = "default") => store.as(tenant).runs.cancel(id, "enough");
 
-it("of a tenant's runs as many begin as it has places; the others are queued, and ring nothing", async () => {
+it("of a tenant's runs as many begin as it has places; the others are queued, and enqueue nothing", async () => {
   const started = await start(5);
-  expect(started.map(({ rings }) => rings.length)).toEqual([1, 1, 1, 0, 0]);
+  expect(started.map(({ jobs }) => jobs.length)).toEqual([1, 1, 1, 0, 0]);
   expect(await queued(idsOf(started))).toEqual([false, false, false, true, true]);
-  expect(await admit()).toEqual({ rings: [], waiting: true });
+  expect(await admit()).toEqual({ jobs: [], waiting: true });
   const others = await start(4, {}, "other");
-  expect(others.map(({ rings }) => rings.length)).toEqual([1, 1, 1, 0]);
+  expect(others.map(({ jobs }) => jobs.length)).toEqual([1, 1, 1, 0]);
 });
 
 it("many starts at once take no more than the places", async () => {
   const started = await Promise.all(Array.from({ length: 40 }, () => start(1)));
-  expect(started.flat().filter(({ rings }) => rings.length > 0)).toHaveLength(places);
+  expect(started.flat().filter(({ jobs }) => jobs.length > 0)).toHaveLength(places);
 });
 
 it.each([
-  ["light", light],
+  ["inline", inline],
   ["prompt", prompt],
 ])("queued runs begin first in, first out, as places become free: %s", async (_, wanted) => {
   const ids = idsOf(await start(7, { definition: wanted }));
   await cancel(ids[1]);
-  expect(rung(await admit())).toEqual(ids.slice(3, 4));
+  expect(enqueued(await admit())).toEqual(ids.slice(3, 4));
   await cancel(ids[0]);
   await cancel(ids[3]);
   const admitted = await admit();
-  expect(rung(admitted)).toEqual(ids.slice(4, 6));
-  // What they ring is what they have ready.
-  expect(admitted.rings).toEqual(await readyRings(store.database.calm, ids.slice(4, 6)));
+  expect(enqueued(admitted)).toEqual(ids.slice(4, 6));
+  // What they enqueue is what they have ready.
+  expect(admitted.jobs).toEqual(await readyJobs(store.database.calm, ids.slice(4, 6)));
   expect(await queued(ids.slice(4))).toEqual([false, false, true]);
   for (const id of ids.slice(0, 6)) await cancel(id);
-  expect(rung(await admit())).toEqual(ids.slice(6));
-  expect(await admit()).toEqual({ rings: [], waiting: false });
+  expect(enqueued(await admit())).toEqual(ids.slice(6));
+  expect(await admit()).toEqual({ jobs: [], waiting: false });
 });
 
 it("a start that comes while others are queued is queued behind them", async () => {
@@ -83,8 +83,8 @@ it("a start that comes while others are queued is queued behind them", async () 
   // What is known of the tenant is asked anew after a moment.
   await new Promise((resolve) => setTimeout(resolve, 60));
   const [late] = await start(1);
-  expect(late?.rings).toEqual([]);
-  expect(rung(await admit())).toEqual([...ids.slice(3), late?.runId]);
+  expect(late?.jobs).toEqual([]);
+  expect(enqueued(await admit())).toEqual([...ids.slice(3), late?.runId]);
 });
 
 it("one that is cancelled, stopped or deleted leaves the queue; a stopped one begins when it is resumed", async () => {
@@ -97,17 +97,17 @@ it("one that is cancelled, stopped or deleted leaves the queue; a stopped one be
   expect((await runs.get(ids[3] ?? ""))?.status).toBe("cancelled");
   expect(await queued(ids.slice(3, 5))).toEqual([false, false]);
   for (const id of ids.slice(0, 3)) await cancel(id);
-  expect(rung(await admit())).toEqual(ids.slice(6));
+  expect(enqueued(await admit())).toEqual(ids.slice(6));
   const resumed = await runs.resume(ids[4] ?? "");
-  expect(resumed.rings.map(({ runId }) => runId)).toEqual([ids[4]]);
-  expect(await admit()).toEqual({ rings: [], waiting: false });
+  expect(resumed.jobs.map(({ runId }) => runId)).toEqual([ids[4]]);
+  expect(await admit()).toEqual({ jobs: [], waiting: false });
 });
 
 it("a run that somebody waits for begins at once, whatever places there are", async () => {
   const ids = idsOf(await start(places + 2, { definition: prompt }));
   const last = ids.at(-1) ?? "";
-  const rings = await admitAtOnce(store, last);
-  expect(rings.map(({ runId }) => runId)).toEqual([last]);
+  const jobs = await admitAtOnce(store, last);
+  expect(jobs.map(({ runId }) => runId)).toEqual([last]);
   expect(await queued(ids.slice(-2))).toEqual([true, false]);
   expect(await admitAtOnce(store, last)).toEqual([]);
 });
@@ -115,7 +115,7 @@ it("a run that somebody waits for begins at once, whatever places there are", as
 it("a run that waits for a person leaves its place, and keeps the queue from nothing", async () => {
   await start(places, { definition: question });
   const ids = idsOf(await start(4));
-  expect(rung(await admit())).toEqual(ids.slice(0, 3));
+  expect(enqueued(await admit())).toEqual(ids.slice(0, 3));
 });
 
 it("runs of a class have places of their own", async () => {
@@ -124,13 +124,13 @@ it("runs of a class have places of their own", async () => {
   // What is known of the tenant is asked anew after a moment.
   await new Promise((resolve) => setTimeout(resolve, 60));
   const others = await start(places + 1);
-  expect(others.map(({ rings }) => rings.length)).toEqual([1, 1, 1, 0]);
-  expect(await admit()).toEqual({ rings: [], waiting: true });
+  expect(others.map(({ jobs }) => jobs.length)).toEqual([1, 1, 1, 0]);
+  expect(await admit()).toEqual({ jobs: [], waiting: true });
   await cancel(others[0]?.runId);
-  expect(rung(await admit())).toEqual([others.at(-1)?.runId]);
+  expect(enqueued(await admit())).toEqual([others.at(-1)?.runId]);
 });
 
-it("a queued run whose question is answered begins at once, and what it has ready can be found when its ring is lost", async () => {
+it("a queued run whose question is answered begins at once, and what it has ready can be found when its enqueue is lost", async () => {
   await start(places);
   const note: Node = { kind: "assign", value: { from: "literal", text: "noted" } };
   const askThenNote = program(
@@ -148,24 +148,24 @@ it("a queued run whose question is answered begins at once, and what it has read
   expect(await queued([asking ?? ""])).toEqual([false]);
   const quiet = await quietActivities(store.database, 0);
   expect(quiet.map(({ runId }) => runId)).toContain(asking);
-  expect(answered.rings.map(({ runId }) => runId)).toContain(asking);
+  expect(answered.jobs.map(({ runId }) => runId)).toContain(asking);
 });
 
-it("the same start again is the same queued run, and rings nothing", async () => {
+it("the same start again is the same queued run, and jobs nothing", async () => {
   await start(places);
   const [first] = await start(1, { idempotencyKey: "k", requestHash: "h" });
   const [again] = await start(1, { idempotencyKey: "k", requestHash: "h" });
-  expect(again).toEqual({ runId: first?.runId, created: false, rings: [] });
+  expect(again).toEqual({ runId: first?.runId, created: false, jobs: [] });
 });
 
-it("a queued run is neither lost nor due; one that was admitted and not rung is found as lost", async () => {
+it("a queued run is neither lost nor due; one that was admitted and not enqueued is found as lost", async () => {
   const ids = idsOf(await start(places + 2, { definition: prompt }));
   const more = idsOf(await start(places + 2, {}, "other"));
   for (const id of ids.slice(0, places)) await cancel(id);
   for (const id of more.slice(0, places)) await cancel(id, "other");
   expect(await store.oldestDue(["control", "prompt"])).toBe(0);
   expect(await quietActivities(store.database, 0)).toEqual([]);
-  const admitted = rung(await admit());
+  const admitted = enqueued(await admit());
   expect(new Set(admitted)).toEqual(new Set([...ids.slice(places), ...more.slice(places)]));
   const quiet = await quietActivities(store.database, 0);
   expect(new Set(quiet.map(({ runId }) => runId))).toEqual(new Set(admitted));
@@ -175,7 +175,7 @@ it("two supervisors that both believe they lead admit no run twice", async () =>
   const ids = idsOf(await start(30));
   for (const id of ids.slice(0, places)) await cancel(id);
   const both = await Promise.all([admit(8), admit(8), admit(8)]);
-  const all = both.flatMap(rung);
+  const all = both.flatMap(enqueued);
   expect(new Set(all).size).toBe(all.length);
   expect(all.length).toBeGreaterThanOrEqual(8);
 });
@@ -194,12 +194,12 @@ it("without a number of the operator's a tenant has twice the slots of the livin
   await works("b", 10, "1 hour");
   await works("dead", 1_000, "-1 minute");
   const started = await Promise.all(
-    Array.from({ length: 110 }, () => open.as("default").runs.create({ definition: light, takesTurn: true })),
+    Array.from({ length: 110 }, () => open.as("default").runs.create({ definition: inline, takesTurn: true })),
   );
-  expect(started.filter(({ rings }) => rings.length > 0)).toHaveLength(100);
-  expect(rung(await admit(null))).toEqual([]);
+  expect(started.filter(({ jobs }) => jobs.length > 0)).toHaveLength(100);
+  expect(enqueued(await admit(null))).toEqual([]);
   await works("c", 3, "1 hour");
-  expect(rung(await admit(null))).toHaveLength(6);
+  expect(enqueued(await admit(null))).toHaveLength(6);
   await open.close();
 });
 
@@ -217,7 +217,7 @@ it("waiting for a place counts for no limit of time", async () => {
   expect(await deadline()).toBe("Infinity");
   await store.database.calm.query("update runs set created_at = created_at - interval '1 hour' where id = $1", [id]);
   await new Promise((resolve) => setTimeout(resolve, 30));
-  expect(rung(await admit(places + 1))).toEqual([id]);
+  expect(enqueued(await admit(places + 1))).toEqual([id]);
   const left = Number(await deadline());
   expect(left).toBeGreaterThan(0);
   expect(left).toBeLessThanOrEqual(60);

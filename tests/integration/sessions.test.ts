@@ -60,7 +60,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
 
   async function goOn(runId: string): Promise<string> {
     const answered = await answerAsk(mill.store, (await waiting(runId)).activityId, "yes", null);
-    await mill.queues.ring(answered.rings);
+    await mill.queues.enqueue(answered.jobs);
     return (await mill.ended(runId)).result ?? "";
   }
 
@@ -180,7 +180,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     const blob = await saveBlob(mill.store, tar);
     const definition = definitionOf({ "a.md": workflow(`START --> EXECUTE_A["Execute: ls -1"]`) });
     const created = await createRun(mill.store, { definition, submission: { blob } });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     expect((await mill.ended(created.runId)).result).toBe("$ ls -1\nchecks.mjs\nmedian.js\npackage.json\n");
   });
 

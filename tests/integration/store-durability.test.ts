@@ -124,13 +124,13 @@ describe("a connection that swallows everything", () => {
   it("does not hang a commit: it is sent again and found folded; a read fails as transient", async () => {
     const proxy = await openProxy(database.url);
     const behind = await openStore({ url: proxy.url, worker: "behind", queryTimeoutMs: 500 });
-    const { runId, rings } = await createRun(behind, { definition: definition({ main: chain(2) }) });
-    const claim = await claimed(behind, only(rings));
+    const { runId, jobs } = await createRun(behind, { definition: definition({ main: chain(2) }) });
+    const claim = await claimed(behind, only(jobs));
     proxy.swallow();
     const event = succeeded(behind, claim, { kind: "done" });
     const committed = await behind.commit({ run: claim.run, source: claim.activity, event });
     expect(committed.kind).toBe("dropped");
-    expect(only(committed.rings)).toMatchObject({ runId });
+    expect(only(committed.jobs)).toMatchObject({ runId });
     expect(await getRun(store.database, runId)).toMatchObject({ rev: 2 });
     await getRun(behind.database, runId);
     proxy.swallow();
@@ -146,12 +146,12 @@ describe("many processes on one run", () => {
     const stores = await Promise.all(
       Array.from({ length: 6 }, (_, i) => openStore({ url: database.url, worker: `many-${i}`, migrate: false })),
     );
-    const { runId, rings } = await createRun(store, { definition: definition({ main: crowd(size) }) });
-    expect(rings).toHaveLength(size);
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: crowd(size) }) });
+    expect(jobs).toHaveLength(size);
     const claims = await Promise.all(
-      rings.map(async (ring, i) => {
+      jobs.map(async (job, i) => {
         const by = stores[i % stores.length] ?? store;
-        return { by, claim: await claimed(by, ring) };
+        return { by, claim: await claimed(by, job) };
       }),
     );
     const all = await Promise.all(
@@ -185,11 +185,11 @@ describe("work that is taken back", () => {
 
   it("items of a map that fails are void, their results dropped, and the run goes on", async () => {
     const main = mapOf({ kind: "prompt", text: { from: "literal", text: "Mark it." } });
-    const { runId, rings } = await createRun(store, { definition: definition({ main }) });
-    const [one, two, three] = await Promise.all(rings.map((ring) => claimed(store, ring)));
+    const { runId, jobs } = await createRun(store, { definition: definition({ main }) });
+    const [one, two, three] = await Promise.all(jobs.map((job) => claimed(store, job)));
     if (one === undefined || two === undefined || three === undefined) throw new Error("three items expected");
     const failed = await store.commit({ run: one.run, source: one.activity, event: failing(store, one) });
-    expect(only(failed.rings)).toMatchObject({ runId, queue: "prompt" });
+    expect(only(failed.jobs)).toMatchObject({ runId, queue: "prompt" });
     expect(await column("state as value from activities where run_id = $1 order by id", runId)).toEqual([
       "done",
       "void",
@@ -201,23 +201,23 @@ describe("work that is taken back", () => {
       source: two.activity,
       event: succeeded(other, two, { kind: "replied", text: "late" }),
     });
-    expect(late).toMatchObject({ kind: "dropped", rings: [{ activityId: only(failed.rings).activityId }] });
+    expect(late).toMatchObject({ kind: "dropped", jobs: [{ activityId: only(failed.jobs).activityId }] });
     expect((await quietActivities(store.database, 0)).map(({ activityId }) => activityId)).not.toContain(
       three.activity.id,
     );
-    await perform(store, only(failed.rings), { kind: "replied", text: "went on" });
+    await perform(store, only(failed.jobs), { kind: "replied", text: "went on" });
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", epoch: 1 });
     expect((await replayRun(store.database, store.definitions, runId)).differences).toEqual([]);
   });
 
   it("cancels the runs that void items had called, and only those", async () => {
     const called = definition({ main: mapOf({ kind: "call", program: "callee" }), callee: onePrompt });
-    const { runId, rings } = await createRun(store, { definition: called });
-    const calls = await Promise.all(rings.map((ring) => claimed(store, ring)));
+    const { runId, jobs } = await createRun(store, { definition: called });
+    const calls = await Promise.all(jobs.map((job) => claimed(store, job)));
     const starts = await Promise.all(calls.map((call) => startCall(store, call.run, call.activity, null)));
-    const child = await claimed(store, only(starts[0]?.rings ?? []));
+    const child = await claimed(store, only(starts[0]?.jobs ?? []));
     const ended = await store.commit({ run: child.run, source: child.activity, event: failing(store, child) });
-    const back = await claimed(store, only(ended.rings));
+    const back = await claimed(store, only(ended.jobs));
     expect(back.activity.outcome).toMatchObject({ kind: "returned", status: "failed" });
     await store.commit({ run: back.run, source: back.activity, event: failing(store, back) });
     expect(await column("status as value from runs where root_id = $1 and id <> $1 order by status", runId)).toEqual([
@@ -244,10 +244,10 @@ describe("work that is taken back", () => {
     for (const table of ["runs", "activities"])
       await admin.query(`create trigger dawdles before update on ${table} for each row execute function dawdle()`);
     for (let i = 0; i < 15; i++) {
-      const { runId, rings } = await createRun(ending, { definition: definition({ main: oneCall, callee: chain(1) }) });
-      const call = await claimed(ending, only(rings));
+      const { runId, jobs } = await createRun(ending, { definition: definition({ main: oneCall, callee: chain(1) }) });
+      const call = await claimed(ending, only(jobs));
       const start = await startCall(ending, call.run, call.activity, null);
-      const leaf = await claimed(ending, only(start.rings));
+      const leaf = await claimed(ending, only(start.jobs));
       const event = succeeded(ending, leaf, { kind: "done" });
       await Promise.all([
         cancelRun(cancelling, runId, "enough"),
@@ -265,10 +265,10 @@ describe("work that is taken back", () => {
     await alone.drop();
   });
 
-  it("is not rung for a run that is stopped", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+  it("is not enqueued for a run that is stopped", async () => {
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const found = async () =>
-      (await quietActivities(store.database, 0)).some(({ activityId }) => activityId === only(rings).activityId);
+      (await quietActivities(store.database, 0)).some(({ activityId }) => activityId === only(jobs).activityId);
     expect(await found()).toBe(true);
     await store.database.calm.query("update runs set status = 'stopped' where id = $1", [runId]);
     expect(await found()).toBe(false);
@@ -308,12 +308,12 @@ describe("reservations", () => {
 
   it("of activities that are over or gone are counted as spent, those of open ones stay", async () => {
     await openBudget(store.database, "batch", { nanodollars: 1_000, tokens: null });
-    const { runId, rings } = await createRun(store, {
+    const { runId, jobs } = await createRun(store, {
       definition: definition({ main: onePrompt }),
       budgets: ["batch"],
     });
-    const cancelled = await claimed(store, only(rings));
-    const open = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
+    const cancelled = await claimed(store, only(jobs));
+    const open = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
     for (const activityId of [cancelled.activity.id, open.activityId, 90_002]) {
       await reserve(store.database, { activityId, callIndex: 0, claim: 1 }, ["batch"], want);
       await reserve(store.database, { activityId, callIndex: 1, claim: 1 }, ["batch"], want);
@@ -338,33 +338,33 @@ describe("what whoever commits goes on with", () => {
   ]);
   const replied = { kind: "replied", text: "Yes." } as const;
 
-  async function following(by: Store, main = two, queue: "prompt" | "execute" = "prompt") {
-    const { rings } = await createRun(store, { definition: definition({ main }) });
-    const claim = await claimed(by, only(rings));
+  async function claimAhead(by: Store, main = two, queue: "prompt" | "execute" = "prompt") {
+    const { jobs } = await createRun(store, { definition: definition({ main }) });
+    const claim = await claimed(by, only(jobs));
     const event = succeeded(by, claim, replied);
-    const committed = await by.commit({ run: claim.run, source: claim.activity, event, follows: queue });
+    const committed = await by.commit({ run: claim.run, source: claim.activity, event, claimsAhead: queue });
     if (committed.kind !== "committed") throw new Error("a commit expected");
-    return { ...committed, followed: committed.followed?.claimed ?? null };
+    return { ...committed, ahead: committed.claimedAhead?.claimed ?? null };
   }
 
   it("is claimed by the commit, under a lease, and is what a claim would have found", async () => {
-    const committed = await following(store);
-    const ring = only(committed.rings);
-    const { followed } = committed;
-    expect(followed).toMatchObject({
+    const committed = await claimAhead(store);
+    const job = only(committed.jobs);
+    const { ahead } = committed;
+    expect(ahead).toMatchObject({
       ...{ kind: "claimed", interrupted: false, takeovers: 0 },
-      activity: { id: ring.activityId, claim: 1, leased: true, unasked: true, work: { kind: "prompt", text: "Two?" } },
+      activity: { id: job.activityId, claim: 1, leased: true, unasked: true, work: { kind: "prompt", text: "Two?" } },
     });
-    expect(await other.claim(ring)).toMatchObject({ kind: "held" });
+    expect(await other.claim(job)).toMatchObject({ kind: "held" });
     const [row] = await column<Record<string, unknown>>(
       `to_json(a) as value from activities a where a.id = $1`,
-      ring.activityId,
+      job.activityId,
     );
     expect(row).toMatchObject({ state: "claimed", claim: 1, claimed_by: "one", takeovers: 0 });
-    if (followed === null) throw new Error("a claim expected");
-    expect(Math.abs(followed.activity.askedAt - store.clock.now())).toBeLessThan(60_000);
-    const event = succeeded(store, followed, replied);
-    expect(await store.commit({ run: followed.run, source: followed.activity, event })).toMatchObject({
+    if (ahead === null) throw new Error("a claim expected");
+    expect(Math.abs(ahead.activity.askedAt - store.clock.now())).toBeLessThan(60_000);
+    const event = succeeded(store, ahead, replied);
+    expect(await store.commit({ run: ahead.run, source: ahead.activity, event })).toMatchObject({
       kind: "committed",
       run: { state: { phase: { is: "ended", status: "success" } } },
     });
@@ -379,29 +379,29 @@ describe("what whoever commits goes on with", () => {
       { from: "first", to: "each", on: "ok" },
       { from: "each", to: "end", on: "ok" },
     ]);
-    const { followed, rings } = await following(store, mapped);
-    const [row] = await column<unknown>("a.work as value from activities a where a.id = $1", only(rings).activityId);
+    const { ahead, jobs } = await claimAhead(store, mapped);
+    const [row] = await column<unknown>("a.work as value from activities a where a.id = $1", only(jobs).activityId);
     expect(JSON.stringify(row)).toContain("a\ufffdb\ufffd");
-    expect(followed?.activity.work).toEqual(row);
+    expect(ahead?.activity.work).toEqual(row);
   });
 
   it("is anybody's once it is released, and once its lease is over", async () => {
-    const released = await following(store);
-    await releaseClaims(store.database, [released.followed?.activity ?? { id: 0, claim: 0 }]);
-    const next = await claimed(other, only(released.rings));
+    const released = await claimAhead(store);
+    await releaseClaims(store.database, [released.ahead?.activity ?? { id: 0, claim: 0 }]);
+    const next = await claimed(other, only(released.jobs));
     expect(next).toMatchObject({ interrupted: false, activity: { claim: 2 } });
-    const left = await following(store);
-    const ring = only(left.rings);
+    const left = await claimAhead(store);
+    const job = only(left.jobs);
     await store.database.calm.query("update activities set lease_until = now() - interval '1 hour' where id = $1", [
-      ring.activityId,
+      job.activityId,
     ]);
-    expect((await quietActivities(store.database, 0)).map(({ activityId }) => activityId)).toContain(ring.activityId);
-    const taken = await claimed(other, ring);
+    expect((await quietActivities(store.database, 0)).map(({ activityId }) => activityId)).toContain(job.activityId);
+    const taken = await claimed(other, job);
     expect(taken).toMatchObject({ interrupted: true, activity: { claim: 2 } });
     // Whoever lost it cannot commit it any more.
-    if (left.followed === null) throw new Error("a claim expected");
-    const event = succeeded(store, left.followed, replied);
-    expect(await store.commit({ run: left.followed.run, source: left.followed.activity, event })).toMatchObject({
+    if (left.ahead === null) throw new Error("a claim expected");
+    const event = succeeded(store, left.ahead, replied);
+    expect(await store.commit({ run: left.ahead.run, source: left.ahead.activity, event })).toMatchObject({
       kind: "dropped",
     });
   });
@@ -415,11 +415,11 @@ describe("what whoever commits goes on with", () => {
       ],
     );
     for (const queue of ["prompt", "execute"] as const) {
-      const { followed, rings } = await following(store, acting, queue);
-      expect(followed).toBeNull();
-      expect(await other.claim(only(rings))).toMatchObject({ kind: "claimed" });
+      const { ahead, jobs } = await claimAhead(store, acting, queue);
+      expect(ahead).toBeNull();
+      expect(await other.claim(only(jobs))).toMatchObject({ kind: "claimed" });
     }
-    expect((await following(store, two, "execute")).followed).toBeNull();
+    expect((await claimAhead(store, two, "execute")).claimedAhead).toBeNull();
   });
 });
 
@@ -430,26 +430,26 @@ describe("a claim", () => {
       createRun(store, { definition: definition({ main: onePrompt }) }),
     ]);
     await store.database.calm.query("update runs set program = 'gone' where id = $1", [bad.runId]);
-    const [first, second] = await Promise.allSettled([other.claim(only(bad.rings)), other.claim(only(good.rings))]);
+    const [first, second] = await Promise.allSettled([other.claim(only(bad.jobs)), other.claim(only(good.jobs))]);
     expect(first).toMatchObject({ status: "rejected", reason: { code: "STORE_NOT_FOUND" } });
     expect(second).toMatchObject({ status: "fulfilled", value: { kind: "claimed" } });
   });
 
   it("of a pure activity counts the workers that were lost with its delivery", async () => {
-    const { rings } = await createRun(store, { definition: definition({ main: chain(2) }) });
-    const ring = only(rings);
-    expect(await store.claim(ring)).toMatchObject({ kind: "claimed", takeovers: 0 });
-    expect(await store.claim({ ...ring, stalled: 5 })).toMatchObject({ kind: "claimed", takeovers: 5 });
-    expect(await other.claim({ ...ring, stalled: 5 })).toMatchObject({ kind: "claimed", takeovers: 5 });
+    const { jobs } = await createRun(store, { definition: definition({ main: chain(2) }) });
+    const job = only(jobs);
+    expect(await store.claim(job)).toMatchObject({ kind: "claimed", takeovers: 0 });
+    expect(await store.claim({ ...job, stalled: 5 })).toMatchObject({ kind: "claimed", takeovers: 5 });
+    expect(await other.claim({ ...job, stalled: 5 })).toMatchObject({ kind: "claimed", takeovers: 5 });
   });
 
-  it("that comes too late rings a bounded part of what is ready", async () => {
-    const { rings } = await createRun(store, { definition: definition({ main: crowd(150) }) });
-    const [first] = rings;
-    if (first === undefined) throw new Error("a ring expected");
+  it("that comes too late enqueues a bounded part of what is ready", async () => {
+    const { jobs } = await createRun(store, { definition: definition({ main: crowd(150) }) });
+    const [first] = jobs;
+    if (first === undefined) throw new Error("a job expected");
     await perform(store, first, { kind: "replied", text: "x" });
     const late = await other.claim(first);
-    expect(late.kind === "stale" && late.rings.length).toBe(100);
+    expect(late.kind === "stale" && late.jobs.length).toBe(100);
   });
 });
 
@@ -469,16 +469,16 @@ it("definitions in use are not driven out by those loaded after them", async () 
 it("a call is due since its callee ended, not since it was made", async () => {
   const own = await freshDatabase();
   const alone = await openStore({ url: own.url });
-  const { rings } = await createRun(alone, { definition: definition({ main: oneCall, callee: chain(1) }) });
-  const call = await claimed(alone, only(rings));
+  const { jobs } = await createRun(alone, { definition: definition({ main: oneCall, callee: chain(1) }) });
+  const call = await claimed(alone, only(jobs));
   const start = await startCall(alone, call.run, call.activity, null);
   await alone.database.calm.query("update activities set created_at = created_at - interval '1 hour'");
   await alone.database.calm.query(
-    `update runs set light = replace(light::text, '"at":', '"at":-')::json, started_at = started_at - interval '1 hour'
-     where light is not null`,
+    `update runs set inline = replace(inline::text, '"at":', '"at":-')::json, started_at = started_at - interval '1 hour'
+     where inline is not null`,
   );
   expect(await oldestDue(alone.database, ["control"])).toBeGreaterThan(3_000_000);
-  await perform(alone, only(start.rings));
+  await perform(alone, only(start.jobs));
   expect(await oldestDue(alone.database, ["control"])).toBeLessThan(3_000_000);
   await alone.close();
   await own.drop();

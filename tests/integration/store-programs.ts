@@ -1,5 +1,5 @@
 // Hand-written programs, one per thing the store has to get right, and the smallest worker there is.
-import type { Doorbell, Edge, Event, Node, Outcome, Program } from "@markmill/engine";
+import type { Edge, Event, JobSpec, Node, Outcome, Program } from "@markmill/engine";
 import { type Claim, type Committed, type Definition, drawSeed, type Store } from "../support/store.ts";
 
 export function program(nodes: Record<string, Node>, edges: readonly Edge[], more: Partial<Program> = {}): Program {
@@ -78,8 +78,8 @@ export const oneCall = program({ call: { kind: "call", program: "callee" }, end:
   { from: "call", to: "end", on: "ok" },
 ]);
 
-export async function claimed(store: Store, ring: Doorbell): Promise<Extract<Claim, { kind: "claimed" }>> {
-  const claim = await store.claim(ring);
+export async function claimed(store: Store, job: JobSpec): Promise<Extract<Claim, { kind: "claimed" }>> {
+  const claim = await store.claim(job);
   if (claim.kind !== "claimed") throw new Error(`expected a claim, got ${JSON.stringify(claim)}`);
   return claim;
 }
@@ -96,14 +96,14 @@ export function succeeded(store: Store, { activity }: Extract<Claim, { kind: "cl
   };
 }
 
-export async function perform(store: Store, ring: Doorbell, outcome: Outcome = { kind: "done" }): Promise<Committed> {
-  const claim = await claimed(store, ring);
+export async function perform(store: Store, job: JobSpec, outcome: Outcome = { kind: "done" }): Promise<Committed> {
+  const claim = await claimed(store, job);
   return store.commit({ run: claim.run, source: claim.activity, event: succeeded(store, claim, outcome) });
 }
 
-/** The only ring there is. */
-export function only(rings: readonly Doorbell[]): Doorbell {
-  const [ring, ...more] = rings;
-  if (ring === undefined || more.length > 0) throw new Error(`expected one ring, got ${JSON.stringify(rings)}`);
-  return ring;
+/** The only job. */
+export function only(jobs: readonly JobSpec[]): JobSpec {
+  const [job, ...more] = jobs;
+  if (job === undefined || more.length > 0) throw new Error(`expected one job, got ${JSON.stringify(jobs)}`);
+  return job;
 }

@@ -169,7 +169,7 @@ describe("budgets", () => {
 
   it("come with a run that has a cap, and only then", async () => {
     const capped = await createRun(store, { definition: definition({ main: onePrompt }), caps: { nanodollars: 500 } });
-    expect((await claimed(store, only(capped.rings))).run.budgets).toEqual([capped.runId]);
+    expect((await claimed(store, only(capped.jobs))).run.budgets).toEqual([capped.runId]);
     expect(await getBudget(store.database, capped.runId)).toMatchObject({ cap: { nanodollars: 500, tokens: null } });
     const free = await createRun(store, { definition: definition({ main: onePrompt }) });
     expect(await getBudget(store.database, free.runId)).toBeNull();
@@ -471,14 +471,14 @@ describe("a sandbox session", () => {
 });
 
 it("a worker that is silent too long is buried and its leases end", async () => {
-  const { rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+  const { jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
   await beat(store.database, { id: "one", host: "h", info: { version: "1" } });
-  await claimed(store, only(rings));
+  await claimed(store, only(jobs));
   expect(await buryWorkers(store.database, 60_000)).toEqual([]);
   await store.database.calm.query("update workers set heartbeat_at = clock_timestamp() - interval '2 minutes'");
   expect(await buryWorkers(store.database, 60_000)).toEqual(["one"]);
   expect(await listWorkers(store.database)).toEqual([]);
-  expect((await claimed(store, only(rings))).interrupted).toBe(true);
+  expect((await claimed(store, only(jobs))).interrupted).toBe(true);
 });
 
 it("of two supervisors one leads, and the other after it", async () => {
@@ -507,7 +507,7 @@ it("blobs are stored once, by content", async () => {
 
 it("old runs go with everything that hangs on them, running ones stay", async () => {
   const old = await createRun(store, { definition: definition({ main: chain(1) }) });
-  await perform(store, only(old.rings));
+  await perform(store, only(old.jobs));
   const running = await createRun(store, { definition: definition({ main: chain(1) }) });
   await store.database.calm.query("update runs set ended_at = ended_at - interval '2 days' where id = $1", [old.runId]);
   expect(await deleteOldRuns(store.database, 86_400_000)).toBe(1);
@@ -520,8 +520,8 @@ it("old runs go with everything that hangs on them, running ones stay", async ()
 });
 
 it("a database that restarts its connections does not lose a commit", async () => {
-  const { runId, rings } = await createRun(store, { definition: definition({ main: chain(30) }) });
-  let next = rings;
+  const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(30) }) });
+  let next = jobs;
   for (let i = 0; i < 30; i++) {
     if (i % 10 === 5) {
       const killer = new pg.Client({ connectionString: database.url });
@@ -531,7 +531,7 @@ it("a database that restarts its connections does not lose a commit", async () =
       );
       await killer.end();
     }
-    next = (await perform(store, only(next))).rings;
+    next = (await perform(store, only(next))).jobs;
   }
   expect(await getRun(store.database, runId)).toMatchObject({ status: "success", rev: 31 });
 });

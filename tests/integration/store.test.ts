@@ -1,4 +1,4 @@
-import type { Doorbell, Node } from "@markmill/engine";
+import type { JobSpec, Node } from "@markmill/engine";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -10,6 +10,7 @@ import {
   createRun,
   defaultTenant,
   enforceDeadlines,
+  enqueueAgain,
   expireAsks,
   getHistory,
   getMessages,
@@ -21,7 +22,6 @@ import {
   quietActivities,
   replayRun,
   resumeRun,
-  ringAgain,
   type Store,
   startCall,
   stopRun,
@@ -79,14 +79,14 @@ async function replaysExactly(runId: string): Promise<void> {
 
 describe("a run", () => {
   it("goes from activity to activity, each committed with state, variables and event", async () => {
-    const { runId, rings, created } = await createRun(store, {
+    const { runId, jobs, created } = await createRun(store, {
       definition: definition({ main: chain(3) }),
       variables: { STUDENT: "Ada" },
       labels: { class: "7b" },
     });
     expect(created).toBe(true);
-    let next = rings;
-    for (let i = 0; i < 3; i++) next = (await perform(store, only(next))).rings;
+    let next = jobs;
+    for (let i = 0; i < 3; i++) next = (await perform(store, only(next))).jobs;
     expect(next).toEqual([]);
     const run = await getRun(store.database, runId);
     expect(run).toMatchObject({ status: "success", result: "step 2", rev: 4, labels: { class: "7b" } });
@@ -108,9 +108,9 @@ describe("a run", () => {
   });
 
   it("is carried on by another process that holds nothing of it", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: chain(4) }) });
-    let next = rings;
-    for (let i = 0; i < 4; i++) next = (await perform(i % 2 === 0 ? other : store, only(next))).rings;
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(4) }) });
+    let next = jobs;
+    for (let i = 0; i < 4; i++) next = (await perform(i % 2 === 0 ? other : store, only(next))).jobs;
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "step 3" });
     await replaysExactly(runId);
   });
@@ -120,17 +120,17 @@ describe("a run", () => {
     const all = await Promise.all([createRun(store, request), createRun(other, request), createRun(store, request)]);
     expect(new Set(all.map(({ runId }) => runId)).size).toBe(1);
     expect(all.filter(({ created }) => created)).toHaveLength(1);
-    for (const { rings } of all) expect(only(rings).activityId).toBe(all[0]?.rings[0]?.activityId);
+    for (const { jobs } of all) expect(only(jobs).activityId).toBe(all[0]?.jobs[0]?.activityId);
     expect(await count("idempotency_keys where key = 'submission-17'")).toBe(1);
   });
 
   it("keeps text that Postgres cannot: NUL and lone surrogates become U+FFFD, in state and history alike", async () => {
     const hostile = "a\0b\ud800c😀";
-    const { runId, rings } = await createRun(store, {
+    const { runId, jobs } = await createRun(store, {
       definition: definition({ main: onePrompt }),
       variables: { ESSAY: hostile },
     });
-    await perform(store, only(rings), { kind: "replied", text: hostile });
+    await perform(store, only(jobs), { kind: "replied", text: hostile });
     const run = await getRun(store.database, runId);
     expect(run?.variables.ESSAY).toBe("a\ufffdb\ufffdc😀");
     expect(run?.result).toBe("a\ufffdb\ufffdc😀");
@@ -138,8 +138,8 @@ describe("a run", () => {
   });
 
   it("puts a prompt and its reply into the thread, the prompt's text from its work", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
-    await perform(store, only(rings), { kind: "replied", text: "Good day" });
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    await perform(store, only(jobs), { kind: "replied", text: "Good day" });
     const { rows } = await store.database.calm.query<{ id: string }>("select id from threads where run_id = $1", [
       runId,
     ]);
@@ -153,12 +153,12 @@ describe("a run", () => {
 
 describe("delivery", () => {
   it("ten times the same, from two processes at once, is one commit", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: chain(2) }) });
-    const ring = only(rings);
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(2) }) });
+    const job = only(jobs);
     const results = await Promise.all(
       Array.from({ length: 10 }, async (_, i) => {
         const by = i % 2 === 0 ? store : other;
-        const claim = await by.claim(ring);
+        const claim = await by.claim(job);
         if (claim.kind !== "claimed") return claim.kind;
         const event = succeeded(by, claim, { kind: "done" });
         return (await by.commit({ run: claim.run, source: claim.activity, event })).kind;
@@ -171,31 +171,31 @@ describe("delivery", () => {
     expect(activities.map(({ state }) => state)).toEqual(["done", "ready"]);
   });
 
-  it("after the commit gets nothing to do, but the doorbells that may not have been rung", async () => {
-    const { rings } = await createRun(store, { definition: definition({ main: chain(3) }) });
-    const { rings: next } = await perform(store, only(rings));
-    expect(await other.claim(only(rings))).toEqual({ kind: "stale", rings: next });
+  it("after the commit gets nothing to do, but the jobs that may not have been enqueued", async () => {
+    const { jobs } = await createRun(store, { definition: definition({ main: chain(3) }) });
+    const { jobs: next } = await perform(store, only(jobs));
+    expect(await other.claim(only(jobs))).toEqual({ kind: "stale", jobs: next });
   });
 
   it("of an activity somebody holds waits for the lease", async () => {
-    const { rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
-    const { activity } = await claimed(store, only(rings));
+    const { jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const { activity } = await claimed(store, only(jobs));
     await store.database.calm.query(
       "update activities set lease_until = clock_timestamp() + interval '1 hour' where id = $1",
       [activity.id],
     );
-    const second = await other.claim(only(rings));
+    const second = await other.claim(only(jobs));
     expect(second).toMatchObject({ kind: "held" });
     expect(second.kind === "held" && second.forMs).toBeGreaterThan(60_000);
   });
 
   it("after a lease that ended is a takeover, and the first holder's result is dropped", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
-    const first = await claimed(store, only(rings));
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const first = await claimed(store, only(jobs));
     await store.database.calm.query("update activities set lease_until = clock_timestamp() where id = $1", [
       first.activity.id,
     ]);
-    const second = await claimed(other, only(rings));
+    const second = await claimed(other, only(jobs));
     expect(second).toMatchObject({ interrupted: true, takeovers: 1 });
     const late = await store.commit({
       run: first.run,
@@ -215,10 +215,10 @@ describe("delivery", () => {
 
 describe("the gate", () => {
   it("missed because a branch moved the run: the event is decided again and both count", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: twins }) });
-    expect(rings).toHaveLength(2);
-    const [left, right] = rings;
-    if (left === undefined || right === undefined) throw new Error("two rings expected");
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: twins }) });
+    expect(jobs).toHaveLength(2);
+    const [left, right] = jobs;
+    if (left === undefined || right === undefined) throw new Error("two enqueues expected");
     // Both read the run at the same rev; they commit one after the other, in different processes.
     const one = await claimed(store, left);
     const two = await claimed(other, right);
@@ -239,32 +239,32 @@ describe("the gate", () => {
   });
 
   it("lets both branches of a run pass that end in the same moment in one process", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: twins }) });
-    const all = await Promise.all(rings.map((ring) => perform(store, ring, { kind: "replied", text: "same" })));
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: twins }) });
+    const all = await Promise.all(jobs.map((job) => perform(store, job, { kind: "replied", text: "same" })));
     expect(all.map(({ kind }) => kind)).toEqual(["committed", "committed"]);
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success" });
   });
 
   it("drops a success from an older epoch", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
-    const claim = await claimed(store, only(rings));
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const claim = await claimed(store, only(jobs));
     await cancelRun(other, runId, "enough");
     const late = await store.commit({
       run: claim.run,
       source: claim.activity,
       event: succeeded(store, claim, { kind: "replied", text: "late" }),
     });
-    expect(late).toEqual({ kind: "dropped", rings: [] });
+    expect(late).toEqual({ kind: "dropped", jobs: [] });
     expect(await getRun(store.database, runId)).toMatchObject({ status: "cancelled", rev: 2 });
     expect(await count("activities where run_id = $1 and state = 'void'", runId)).toBe(1);
-    expect(await other.claim(only(rings))).toEqual({ kind: "stale", rings: [] });
+    expect(await other.claim(only(jobs))).toEqual({ kind: "stale", jobs: [] });
   });
 
   it("one bad row in a group fails alone", async () => {
     const runs = await Promise.all(
       Array.from({ length: 8 }, () => createRun(store, { definition: definition({ main: chain(2) }) })),
     );
-    const claims = await Promise.all(runs.map(({ rings }) => claimed(store, only(rings))));
+    const claims = await Promise.all(runs.map(({ jobs }) => claimed(store, only(jobs))));
     const results = await Promise.allSettled(
       claims.map((claim, i) => {
         const event = succeeded(store, claim, { kind: "done" });
@@ -290,9 +290,9 @@ describe("the gate", () => {
 describe("a call", () => {
   const callsOne = () => definition({ main: oneCall, callee: chain(1) });
 
-  it("delivered twice makes one child; the child's end rings the caller, who goes on", async () => {
-    const { runId, rings } = await createRun(store, { definition: callsOne() });
-    const call = only(rings);
+  it("delivered twice makes one child; the child's end enqueues the caller, who goes on", async () => {
+    const { runId, jobs } = await createRun(store, { definition: callsOne() });
+    const call = only(jobs);
     const claim = await claimed(store, call);
     const both = await Promise.all([
       startCall(store, claim.run, claim.activity, "job-1"),
@@ -300,15 +300,15 @@ describe("a call", () => {
     ]);
     expect(both.map(({ kind }) => kind).sort()).toEqual(["committed", "dropped"]);
     expect(await count("runs where parent_activity_id = $1", call.activityId)).toBe(1);
-    const first = only(both[0].rings);
+    const first = only(both[0].jobs);
     expect(first.parentJob).toBe("job-1");
-    // Whoever comes second, or after a crash before the callee's bell was rung, learns what to ring.
-    expect(both[1].rings).toMatchObject([{ activityId: first.activityId }]);
-    expect(await store.claim(call)).toMatchObject({ kind: "stale", rings: [{ activityId: first.activityId }] });
+    // Whoever comes second, or after a crash before the callee's spec was enqueued, learns what to job.
+    expect(both[1].jobs).toMatchObject([{ activityId: first.activityId }]);
+    expect(await store.claim(call)).toMatchObject({ kind: "stale", jobs: [{ activityId: first.activityId }] });
 
     const ended = await perform(other, first);
-    const back = only(ended.rings);
-    expect(back).toMatchObject({ runId, activityId: call.activityId, rings: call.rings + 1, queue: "control" });
+    const back = only(ended.jobs);
+    expect(back).toMatchObject({ runId, activityId: call.activityId, enqueues: call.enqueues + 1, queue: "control" });
     const returned = await claimed(store, back);
     expect(returned.activity.outcome).toMatchObject({ kind: "returned", status: "success", result: "step 0" });
     const last = await store.commit({
@@ -326,18 +326,18 @@ describe("a call", () => {
     const connected = Promise.withResolvers<void>();
     const end = watch(database.url, { onControl: ({ runId }) => told.add(runId), onConnected: connected.resolve });
     await connected.promise;
-    const { runId, rings } = await createRun(store, {
+    const { runId, jobs } = await createRun(store, {
       definition: definition({
         main: oneCall,
         callee: { ...oneCall, nodes: calling("leaf") },
         leaf: chain(2),
       }),
     });
-    const top = await claimed(store, only(rings));
+    const top = await claimed(store, only(jobs));
     const middle = await startCall(store, top.run, top.activity, null);
-    const inner = await claimed(store, only(middle.rings));
+    const inner = await claimed(store, only(middle.jobs));
     const leaf = await startCall(store, inner.run, inner.activity, null);
-    const held = await claimed(store, only(leaf.rings));
+    const held = await claimed(store, only(leaf.jobs));
     await cancelRun(other, runId, "enough");
     const { rows } = await store.database.calm.query("select id, status from runs where root_id = $1", [runId]);
     expect(rows.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "cancelled"]);
@@ -355,9 +355,9 @@ describe("a call", () => {
 });
 
 describe("events from outside", () => {
-  it("stop holds a run, resume asks for the same work again under a new doorbell", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
-    const held = await claimed(store, only(rings));
+  it("stop holds a run, resume asks for the same work again under a new job", async () => {
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const held = await claimed(store, only(jobs));
     await stopRun(other, runId);
     expect(await getRun(store.database, runId)).toMatchObject({ status: "stopped", epoch: 2 });
     const late = await store.commit({
@@ -366,9 +366,9 @@ describe("events from outside", () => {
       event: succeeded(store, held, { kind: "replied", text: "x" }),
     });
     expect(late.kind).toBe("dropped");
-    const again = only((await resumeRun(other, runId)).rings);
+    const again = only((await resumeRun(other, runId)).jobs);
     expect(again).toMatchObject({ activityId: held.activity.id, epoch: 2 });
-    expect(again.rings).toBeGreaterThan(only(rings).rings);
+    expect(again.enqueues).toBeGreaterThan(only(jobs).enqueues);
     await perform(store, again, { kind: "replied", text: "after all" });
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "after all" });
     await replaysExactly(runId);
@@ -388,17 +388,17 @@ describe("events from outside", () => {
 
   it("a stop gives the caller back for how long the runs below it waited for a person", async () => {
     const below = definition({ main: oneCall, callee: { ...oneCall, nodes: calling("leaf") }, leaf: oneAsk });
-    const { runId, rings } = await createRun(store, { definition: below, caps: { timeMs: 60_000 } });
+    const { runId, jobs } = await createRun(store, { definition: below, caps: { timeMs: 60_000 } });
     const before = await deadlineOf(runId);
-    const deliver = async (ring: Doorbell) => {
-      const top = await claimed(store, ring);
-      const inner = await claimed(store, only((await startCall(store, top.run, top.activity, null)).rings));
+    const deliver = async (job: JobSpec) => {
+      const top = await claimed(store, job);
+      const inner = await claimed(store, only((await startCall(store, top.run, top.activity, null)).jobs));
       await startCall(store, inner.run, inner.activity, null);
     };
-    await deliver(only(rings));
+    await deliver(only(jobs));
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await stopRun(other, runId);
-    await deliver(only((await resumeRun(other, runId)).rings));
+    await deliver(only((await resumeRun(other, runId)).jobs));
     expect(await deadlineOf(runId)).toBeGreaterThan(before + 900);
     await replaysExactly(runId);
   });
@@ -433,14 +433,14 @@ describe("events from outside", () => {
       [{ from: "each", to: "end", on: "ok" }],
     );
     const asked = { definition: definition({ main, middle: oneCall, callee: oneAsk }) };
-    const { runId, rings } = await createRun(store, asked);
-    const call = async (bell: Doorbell) => {
-      const { run, activity } = await claimed(store, bell);
+    const { runId, jobs } = await createRun(store, asked);
+    const call = async (spec: JobSpec) => {
+      const { run, activity } = await claimed(store, spec);
       const started = await startCall(store, run, activity, null);
       if (started.kind === "refused") throw new Error(started.failure.message);
-      return { runId: run.id, rings: started.rings };
+      return { runId: run.id, enqueues: started.jobs };
     };
-    const middle = (await Promise.all(rings.map(call))).flatMap((one) => one.rings);
+    const middle = (await Promise.all(jobs.map(call))).flatMap((one) => one.enqueues);
     const calls = await Promise.all(middle.map(call));
     const { asks } = store.as(defaultTenant);
     const all = await asks.list(runId);
@@ -455,14 +455,14 @@ describe("events from outside", () => {
 
   it("a caller's time is not over while a run it called waits for a person, nor when that run has just ended", async () => {
     const timed = { definition: definition({ main: oneCall, callee: oneAsk }), caps: { timeMs: 400 } };
-    const { runId, rings } = await createRun(store, timed);
-    const top = await claimed(store, only(rings));
+    const { runId, jobs } = await createRun(store, timed);
+    const top = await claimed(store, only(jobs));
     await startCall(store, top.run, top.activity, null);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await enforceDeadlines(store);
     expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
     const [ask] = await openAsks(store.database, runId);
-    const { rings: back } = await answerAsk(store, ask?.activityId ?? 0, "7", null);
+    const { jobs: back } = await answerAsk(store, ask?.activityId ?? 0, "7", null);
     // The callee has ended, and its caller has not heard of it: the deadline is not looked at before its time.
     await store.database.calm.query("update runs set deadline = now() - interval '1 second' where id = $1", [runId]);
     await enforceDeadlines(store);
@@ -479,8 +479,8 @@ describe("events from outside", () => {
 
   it("a stop counts the steps of a called run that has just ended, of which its caller has not heard", async () => {
     const calling = { definition: definition({ main: oneCall, callee: oneAsk }) };
-    const { runId, rings } = await createRun(store, calling);
-    const top = await claimed(store, only(rings));
+    const { runId, jobs } = await createRun(store, calling);
+    const top = await claimed(store, only(jobs));
     await startCall(store, top.run, top.activity, null);
     const [ask] = await openAsks(store.database, runId);
     await answerAsk(store, ask?.activityId ?? 0, "7", null);
@@ -493,8 +493,8 @@ describe("events from outside", () => {
 
   it("a caller's time is over where a run it called works for longer", async () => {
     const timed = { definition: definition({ main: oneCall, callee: onePrompt }), caps: { timeMs: 300 } };
-    const { runId, rings } = await createRun(store, timed);
-    const top = await claimed(store, only(rings));
+    const { runId, jobs } = await createRun(store, timed);
+    const top = await claimed(store, only(jobs));
     await startCall(store, top.run, top.activity, null);
     await new Promise((resolve) => setTimeout(resolve, 500));
     const back = await enforceDeadlines(store);
@@ -510,23 +510,23 @@ describe("events from outside", () => {
   });
 
   it("a run that is called again after a stop has no more time than its caller has left", async () => {
-    const { runId, rings } = await createRun(store, {
+    const { runId, jobs } = await createRun(store, {
       definition: definition({ main: oneCall, callee: onePrompt }),
       caps: { timeMs: 60_000 },
     });
-    const top = await claimed(store, only(rings));
+    const top = await claimed(store, only(jobs));
     await startCall(store, top.run, top.activity, null);
     await new Promise((resolve) => setTimeout(resolve, 500));
     await stopRun(other, runId);
-    const again = await claimed(store, only((await resumeRun(other, runId)).rings));
+    const again = await claimed(store, only((await resumeRun(other, runId)).jobs));
     await startCall(store, again.run, again.activity, null);
     const callee = (await childRuns(store.database, runId)).find(({ status }) => status === "doing");
     expect(await deadlineOf(callee?.id ?? "")).toBeLessThanOrEqual((await deadlineOf(runId)) + 1);
   });
 
   it("an answer ends the question, once", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: oneAsk }) });
-    expect(rings).toEqual([]);
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: oneAsk }) });
+    expect(jobs).toEqual([]);
     const [ask] = await openAsks(store.database, runId);
     expect(ask).toMatchObject({ question: "Which mark?", node: "ask" });
     const answers = await Promise.all([
@@ -557,8 +557,8 @@ describe("events from outside", () => {
         ],
         { scheduling },
       );
-      const { runId, rings } = await createRun(store, { definition: definition({ main: together }) });
-      expect((await perform(store, only(rings))).rings).toEqual([]);
+      const { runId, jobs } = await createRun(store, { definition: definition({ main: together }) });
+      expect((await perform(store, only(jobs))).jobs).toEqual([]);
       const open = await openAsks(store.database, runId);
       expect(open.map(({ node, text }) => [node, text])).toEqual(asks.map((id) => [id, "read this"]));
       // The last one first, then the others by two processes at the same time.
@@ -613,7 +613,7 @@ describe("events from outside", () => {
 
 describe("retries", () => {
   it("keep the activity, raise the attempt and wait for their time", async () => {
-    const { runId, rings } = await createRun(store, {
+    const { runId, jobs } = await createRun(store, {
       definition: definition({
         main: program(
           {
@@ -628,7 +628,7 @@ describe("retries", () => {
         ),
       }),
     });
-    const claim = await claimed(store, only(rings));
+    const claim = await claimed(store, only(jobs));
     const failed = await store.commit({
       run: claim.run,
       source: claim.activity,
@@ -644,36 +644,36 @@ describe("retries", () => {
         usage: null,
       },
     });
-    const again = only(failed.rings);
+    const again = only(failed.jobs);
     expect(again).toMatchObject({ activityId: claim.activity.id, attempt: 2 });
     expect(again.delayMs).toBeGreaterThan(30_000);
     expect(await other.claim(again)).toMatchObject({ kind: "early" });
-    expect(await other.claim(only(rings))).toMatchObject({ kind: "stale" });
+    expect(await other.claim(only(jobs))).toMatchObject({ kind: "stale" });
     expect(await count("activities where run_id = $1", runId)).toBe(1);
   });
 });
 
 describe("the supervisor", () => {
-  it("finds what is ready and quiet, and rings it once more under a new id", async () => {
-    const { rings } = await createRun(store, { definition: definition({ main: chain(2) }) });
-    const ring = only(rings);
+  it("finds what is ready and quiet, and enqueues it once more under a new id", async () => {
+    const { jobs } = await createRun(store, { definition: definition({ main: chain(2) }) });
+    const job = only(jobs);
     const mine = (found: readonly { activityId: number }[]) =>
-      found.filter(({ activityId }) => activityId === ring.activityId);
+      found.filter(({ activityId }) => activityId === job.activityId);
     expect(mine(await quietActivities(store.database, 60_000))).toEqual([]);
     const quiet = await quietActivities(store.database, 0);
     expect(mine(quiet)).toHaveLength(1);
-    const again = await Promise.all([ringAgain(store.database, quiet), ringAgain(other.database, quiet)]);
-    expect(mine(again.flat())).toMatchObject([{ rings: ring.rings + 1 }]);
+    const again = await Promise.all([enqueueAgain(store.database, quiet), enqueueAgain(other.database, quiet)]);
+    expect(mine(again.flat())).toMatchObject([{ enqueues: job.enqueues + 1 }]);
     expect(mine(await quietActivities(store.database, 1_000))).toEqual([]);
     await leaveQuiet(store.database, quiet);
     expect((await perform(store, only(mine(again.flat()) as never))).kind).toBe("committed");
   });
 
   it("waits for no row that a claim or a commit has locked, and finds it at the next look", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
-    const ring = only(rings);
-    const light = await createRun(store, { definition: definition({ main: chain(2) }) });
-    const ids = [ring.activityId, only(light.rings).activityId];
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const job = only(jobs);
+    const inline = await createRun(store, { definition: definition({ main: chain(2) }) });
+    const ids = [job.activityId, only(inline.jobs).activityId];
     const mine = async () =>
       (await quietActivities(store.database, 0)).filter(({ activityId }) => ids.includes(activityId));
     const quiet = await mine();
@@ -682,17 +682,17 @@ describe("the supervisor", () => {
     await locker.connect();
     await locker.query("begin");
     await locker.query("select from activities where run_id = $1 for update", [runId]);
-    await locker.query("select from runs where id = $1 for update", [light.runId]);
-    expect(await ringAgain(store.database, quiet)).toEqual([]);
+    await locker.query("select from runs where id = $1 for update", [inline.runId]);
+    expect(await enqueueAgain(store.database, quiet)).toEqual([]);
     await leaveQuiet(store.database, quiet);
     await locker.end();
     expect(await mine()).toHaveLength(2);
-    expect(await ringAgain(store.database, quiet)).toHaveLength(2);
+    expect(await enqueueAgain(store.database, quiet)).toHaveLength(2);
   });
 
   it("finds a lease that ended", async () => {
-    const { rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
-    const claim = await claimed(store, only(rings));
+    const { jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const claim = await claimed(store, only(jobs));
     const found = async () =>
       (await quietActivities(store.database, 0)).some(({ activityId }) => activityId === claim.activity.id);
     expect(await found()).toBe(false);
@@ -733,5 +733,5 @@ describe("lists", () => {
 
 it("where no event fits the run as it is now, nothing is committed", async () => {
   const { runId } = await createRun(store, { definition: definition({ main: chain(1) }) });
-  expect(await applyEvent(store, runId, () => null)).toEqual({ kind: "dropped", rings: [] });
+  expect(await applyEvent(store, runId, () => null)).toEqual({ kind: "dropped", jobs: [] });
 });

@@ -130,7 +130,7 @@ class Course {
     };
     ({ id: this.id } = await tenant.batches.save(batch));
     await admitWorks(store, {
-      ...{ most: 100, ring: async () => undefined },
+      ...{ most: 100, enqueue: async () => undefined },
       onSkipped: (error) => {
         throw error;
       },

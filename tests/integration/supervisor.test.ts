@@ -1,6 +1,6 @@
 // The supervisor on a real store and a real queue, without workers: every state it has to find is made by hand.
 
-import type { Doorbell } from "@markmill/engine";
+import type { JobSpec } from "@markmill/engine";
 import { openQueues, type Queues, type Serving } from "@markmill/queue";
 import { type RunningSupervisor, type SupervisorParts, startSupervisor } from "@markmill/worker/supervisor";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -44,11 +44,12 @@ function supervise(more: Partial<SupervisorParts> = {}): void {
   supervisor = startSupervisor({ store, queues, log, retentionDays: 0, lookMs: 50, quietMs: 300, ...more });
 }
 
-async function ringsOf(ring: Doorbell): Promise<number> {
-  const { rows } = await store.database.calm.query<{ rings: number }>("select rings from activities where id = $1", [
-    ring.activityId,
-  ]);
-  return rows[0]?.rings ?? 0;
+async function jobsOf(job: JobSpec): Promise<number> {
+  const { rows } = await store.database.calm.query<{ enqueues: number }>(
+    "select enqueues from activities where id = $1",
+    [job.activityId],
+  );
+  return rows[0]?.enqueues ?? 0;
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -105,15 +106,15 @@ it("what is heard of batches after a quiet time is looked at at once, and what i
   await expect.poll(() => looks).toBeGreaterThan(before);
 });
 
-it("what a queue that takes no jobs refuses is not told to be rung again", async () => {
-  const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
+it("what a queue that takes no jobs refuses is not told to be enqueued again", async () => {
+  const enqueue = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
   let full = true;
-  supervise({ queues: { ...queues, ring: async (bells) => (full ? bells : await queues.ring(bells)) } });
-  await expect.poll(() => ringsOf(ring)).toBeGreaterThan(2);
-  const told = () => logged.filter(({ message }) => message.startsWith("rang again"));
+  supervise({ queues: { ...queues, enqueue: async (specs) => (full ? specs : await queues.enqueue(specs)) } });
+  await expect.poll(() => jobsOf(enqueue)).toBeGreaterThan(2);
+  const told = () => logged.filter(({ message }) => message.startsWith("enqueued again"));
   expect(told()).toEqual([]);
   full = false;
-  await expect.poll(told).toEqual([{ fields: { count: 1 }, message: "rang again what the queue had lost" }]);
+  await expect.poll(told).toEqual([{ fields: { count: 1 }, message: "enqueued again what the queue had lost" }]);
 });
 
 describe.skipIf(!withRedis)("while Redis is down", () => {
@@ -121,14 +122,14 @@ describe.skipIf(!withRedis)("while Redis is down", () => {
     const server = await freshRedis();
     const away = await openQueues({ backend: { kind: "redis", url: server.url } });
     await createRun(store, { definition: definition({ main: onePrompt }) });
-    await store.database.calm.query("update activities set rung_at = rung_at - interval '1 minute'");
+    await store.database.calm.query("update activities set enqueued_at = enqueued_at - interval '1 minute'");
     await beat(store.database, { id: "dead", host: "h", info: {} });
     await store.database.calm.query("update workers set heartbeat_at = clock_timestamp() - interval '1 minute'");
     await server.kill();
     supervise({ queues: away });
     await expect.poll(() => listWorkers(store.database)).toEqual([]);
     expect(logged).toContainEqual({
-      fields: expect.objectContaining({ duty: "lost rings" }),
+      fields: expect.objectContaining({ duty: "lost enqueues" }),
       message: "a duty could not be done",
     });
     await supervisor?.stop();
@@ -138,60 +139,60 @@ describe.skipIf(!withRedis)("while Redis is down", () => {
 });
 
 describe("a job in the hands of a worker whose lease is over", () => {
-  async function halfDead(leaseOver: string): Promise<Doorbell> {
-    const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
+  async function halfDead(leaseOver: string): Promise<JobSpec> {
+    const enqueue = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
     const { promise: taken, resolve } = Promise.withResolvers<void>();
     serving = queues.serve("prompt", async () => {
       resolve();
       await released;
       return { do: "done" };
     });
-    await queues.ring([ring]);
+    await queues.enqueue([enqueue]);
     await taken;
-    await claimed(store, ring);
+    await claimed(store, enqueue);
     await store.database.calm.query(
-      `update activities set lease_until = clock_timestamp() - $1::interval, rung_at = clock_timestamp() - interval '1 minute'`,
+      `update activities set lease_until = clock_timestamp() - $1::interval, enqueued_at = clock_timestamp() - interval '1 minute'`,
       [leaseOver],
     );
-    return ring;
+    return enqueue;
   }
 
-  it("is rung again when it has been over for long, once while the new ring waits", async () => {
-    const ring = await halfDead("1 minute");
+  it("is enqueued again when it has been over for long, once while the new enqueue waits", async () => {
+    const enqueue = await halfDead("1 minute");
     supervise({ halfDeadMs: 4_000 });
     await pause(600);
     // Postgres has not answered for long enough yet: its absence may be why the lease is over.
-    expect(await ringsOf(ring)).toBe(1);
-    await expect.poll(() => ringsOf(ring)).toBe(2);
+    expect(await jobsOf(enqueue)).toBe(1);
+    await expect.poll(() => jobsOf(enqueue)).toBe(2);
     await pause(1_000);
-    expect(await ringsOf(ring)).toBe(2);
+    expect(await jobsOf(enqueue)).toBe(2);
   });
 
   it("is left to it when it has just ended", async () => {
-    const ring = await halfDead("1 second");
+    const enqueue = await halfDead("1 second");
     supervise({ halfDeadMs: 60_000 });
     await pause(1_000);
-    expect(await ringsOf(ring)).toBe(1);
+    expect(await jobsOf(enqueue)).toBe(1);
   });
 });
 
 describe("a job that the queue puts off", () => {
-  it("for long though its activity is due, by a clock that is ahead, is rung again", async () => {
-    const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
-    await queues.ring([{ ...ring, delayMs: 3_600_000 }]);
+  it("for long though its activity is due, by a clock that is ahead, is enqueued again", async () => {
+    const enqueue = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
+    await queues.enqueue([{ ...enqueue, delayMs: 3_600_000 }]);
     supervise();
-    await expect.poll(() => ringsOf(ring)).toBe(2);
+    await expect.poll(() => jobsOf(enqueue)).toBe(2);
     await expect
-      .poll(() => queues.live([{ ...ring, rings: 2 }]))
+      .poll(() => queues.live([{ ...enqueue, enqueues: 2 }]))
       .toEqual(new Map([[expect.any(String), { is: "waiting" }]]));
   });
 
   it("for a moment, because its handler wants it later, is left alone", async () => {
-    const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
+    const enqueue = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
     queues.serve("prompt", async () => ({ do: "later", ms: 1_000 }));
-    await queues.ring([ring]);
+    await queues.enqueue([enqueue]);
     supervise();
     await pause(2_500);
-    expect(await ringsOf(ring)).toBe(1);
+    expect(await jobsOf(enqueue)).toBe(1);
   });
 });

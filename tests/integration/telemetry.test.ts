@@ -39,7 +39,7 @@ const files = {
 };
 
 /** The same steps of a run and of one that it calls, for which nobody has to be asked. */
-const lightFiles = {
+const inlineFiles = {
   "main.wf.md": workflow(
     '  START --> SET_A["SET: WHO = {{STUDENT}}"] --> CALL_D["CALL: child.wf.md"] --> SET_E["SET: E = 3"] --> SUCCESS',
   ),
@@ -320,7 +320,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
       place = { ...place, env: { ...place.env, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.5" } };
       // The API and a worker draw for themselves.
       const { url } = await serve(inject("thorough") ? undefined : ["worker"]);
-      const body = { root: "main.wf.md", files: inject("thorough") ? files : lightFiles };
+      const body = { root: "main.wf.md", files: inject("thorough") ? files : inlineFiles };
       ({ hash: definition } = await createClient({ url, token }).saveDefinition({ body }));
       // So many that all of them, or none, are drawn once in thirty thousand times.
       const ids = await Promise.all(Array.from({ length: 16 }, () => startRun(url)));

@@ -50,7 +50,7 @@ async function fill(tenant: TenantStore) {
     idempotencyKey: "key-1",
     caps: { nanodollars: 5_000 },
   });
-  const prompt = await claimed(store, only(done.rings));
+  const prompt = await claimed(store, only(done.jobs));
   await saveCall(
     store.database,
     { id: done.runId, rootId: done.runId, tenant: tenant.tenant },
@@ -84,14 +84,14 @@ async function fill(tenant: TenantStore) {
   const asking = await tenant.runs.create({ definition: definition({ main: oneAsk }), labels });
   const [ask] = await tenant.asks.list();
   const calling = await tenant.runs.create({ definition: definition({ main: oneCall, callee: chain(2) }) });
-  const call = await claimed(store, only(calling.rings));
+  const call = await claimed(store, only(calling.jobs));
   await startCall(store, call.run, call.activity, null);
   const open = await tenant.runs.create({ definition: definition({ main: chain(3) }), variables: { NAME: "Ada" } });
   const at = { tenant: tenant.tenant, endpoint: "http://models.test/v1", model: "m" };
   await takeRate(store.database, at, { requestsPerMinute: 60, tokensPerMinute: null }, 1, "taker");
   await pauseRate(store.database, at, { wishMs: 60_000, reason: "429", prober: null, mostMs: 300_000 });
   const batch = await tenant.batches.save(await classOf(tenant, flow, 2));
-  await admitWorks(store, { most: 10, ring: async () => undefined, onSkipped: () => undefined });
+  await admitWorks(store, { most: 10, enqueue: async () => undefined, onSkipped: () => undefined });
   const work = await tenant.batches.work(batch.id, memberOf(1).key);
   await endWithGrade(store, work?.try?.runId ?? "", gradeWith({ tests: 6, style: 4 }));
   await tenant.batches.record(batch.id, {
@@ -349,13 +349,13 @@ it("usage is told by run, definition, model, label and day", async () => {
 });
 
 it("events are read in order without gaps, and waited for", async () => {
-  const { runId, rings } = await ours.runs.create({ definition: definition({ main: chain(3) }) });
+  const { runId, jobs } = await ours.runs.create({ definition: definition({ main: chain(3) }) });
   const first = await ours.runs.events(runId, { limit: 1 });
   expect(first).toMatchObject({ last: 1, rev: 1, ended: false });
   const waiting = ours.runs.events(runId, { after: 1, waitMs: 20_000 });
-  let next = (await perform(store, only(rings))).rings;
+  let next = (await perform(store, only(jobs))).jobs;
   expect((await waiting)?.entries.map(({ seq }) => seq)).toEqual([2]);
-  while (next.length > 0) next = (await perform(store, only(next))).rings;
+  while (next.length > 0) next = (await perform(store, only(next))).jobs;
   const rest = await ours.runs.events(runId, { after: 2 });
   expect(rest).toMatchObject({ last: 4, rev: 4, ended: true, status: "success" });
   expect(await ours.runs.events(runId, { after: 4, waitMs: 20_000 })).toMatchObject({ entries: [], ended: true });

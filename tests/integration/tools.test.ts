@@ -127,7 +127,7 @@ function prompting(text: string, more: Partial<Prompt> = {}): Program {
 
 async function run(main: Program) {
   const created = await createRun(mill.store, { definition: definition({ main }) });
-  await mill.queues.ring(created.rings);
+  await mill.queues.enqueue(created.jobs);
   const ended = await mill.ended(created.runId);
   return { ...ended, tools: await toolCallsOf(created.runId) };
 }
@@ -321,7 +321,7 @@ it("a run whose prompt failed by itself is forked: what a tool did is not done a
     const first = await run(main);
     const before = mill.requests().length;
     const forked = await forkRun(mill.store, defaultTenant, { of: first.id, from: null });
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     const second = await mill.ended(forked.runId);
     const ends = [first, second].map(({ status, reason }) => [status, reason?.code]);
     expect(ends).toEqual(Array(2).fill(["failed", "TOOL_ROUNDS_EXHAUSTED"]));
@@ -349,7 +349,7 @@ describe("a run that was cancelled while tools were at work", () => {
   };
   async function start(own: Record<string, Tool>): Promise<string> {
     const created = await createRun(mill.store, { definition: definition({ main: asking(own) }) });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     return created.runId;
   }
 
@@ -359,7 +359,7 @@ describe("a run that was cancelled while tools were at work", () => {
     await expect.poll(async () => (await toolCallsOf(runId)).map(({ state }) => state)).toEqual(["done", "begun"]);
     await cancelRun(mill.store, runId, "enough");
     const forked = await forkRun(mill.store, defaultTenant, { of: runId, from: null });
-    await mill.queues.ring(forked.rings);
+    await mill.queues.enqueue(forked.jobs);
     expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", spent: { calls: 1 } });
     expect(server.requests("/once")).toHaveLength(1);
     expect((await toolCallsOf(forked.runId)).map(({ name, attempt, state }) => [name, attempt, state])).toEqual([

@@ -288,16 +288,16 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
       // Without a rest they come by the thousand.
       expect(errors.length).toBeLessThan(50);
       await redis.config("SET", "maxmemory", "0");
-      const bell = {
+      const spec = {
         queue: "control",
         activityId: 1,
         epoch: 1,
         attempt: 1,
-        rings: 1,
+        enqueues: 1,
         delayMs: 0,
         parentJob: null,
       } as const;
-      await until(async () => (await queues.ring([{ ...bell, runId: "after" }])).length === 0);
+      await until(async () => (await queues.enqueue([{ ...spec, runId: "after" }])).length === 0);
       await until(() => delivered.includes("after"));
     } finally {
       await queues.close();

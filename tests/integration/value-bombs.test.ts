@@ -119,14 +119,14 @@ describe("in the store", () => {
     const good = await Promise.all(
       Array.from({ length: 20 }, () => createRun(store, { definition: definition({ main: chain(2) }) })),
     );
-    const committed = await Promise.all([bad, ...good].map(({ rings }) => perform(store, only(rings))));
+    const committed = await Promise.all([bad, ...good].map(({ jobs }) => perform(store, only(jobs))));
     expect(committed.map(({ kind }) => kind)).toEqual(Array.from({ length: 21 }, () => "committed"));
     expect(await getRun(store.database, bad.runId)).toMatchObject({ status: "failed", reason: { code: "ENGINE_BUG" } });
     for (const { runId } of good)
       expect(await getRun(store.database, runId)).toMatchObject({ status: "doing", rev: 2 });
     expect((await replayRun(store.database, store.definitions, bad.runId)).differences).toEqual([]);
     // Whatever is delivered again finds nothing to do.
-    expect((await store.claim(only(bad.rings))).kind).toBe("stale");
+    expect((await store.claim(only(bad.jobs))).kind).toBe("stale");
   });
 
   it("a defect in a called run does not keep its caller from ending", async () => {
@@ -135,10 +135,10 @@ describe("in the store", () => {
       { from: "n0", to: "n1", on: "ok" },
     ]);
     const made = await createRun(store, { definition: definition({ main: caller, callee: defect }) });
-    const claim = await claimed(store, only(made.rings));
+    const claim = await claimed(store, only(made.jobs));
     const called = await startCall(store, claim.run, claim.activity, "job");
-    const broken = await perform(store, only(called.rings));
-    const back = await claimed(store, only(broken.rings));
+    const broken = await perform(store, only(called.jobs));
+    const back = await claimed(store, only(broken.jobs));
     await store.commit({
       run: back.run,
       source: back.activity,
@@ -151,7 +151,7 @@ describe("in the store", () => {
   });
 
   it("a run whose state has a newer form is neither claimed, nor counted as taken over, nor failed", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const other = await openStore({ url: database.url, worker: "other", leaseMs: 100 });
     const kept = await store.database.calm.query<{ kept: string }>("select kept from runs where id = $1", [runId]);
     const text = kept.rows[0]?.kept ?? "";
@@ -159,7 +159,7 @@ describe("in the store", () => {
     expect(newer).not.toBe(text);
     await store.database.calm.query("update runs set kept = $2 where id = $1", [runId, newer]);
     for (let time = 0; time < 3; time++) {
-      await expect(other.claim(only(rings))).rejects.toMatchObject({ code: "STORE_STATE_NEWER" });
+      await expect(other.claim(only(jobs))).rejects.toMatchObject({ code: "STORE_STATE_NEWER" });
     }
     const { rows } = await store.database.calm.query(
       "select state, claim, takeovers from activities where run_id = $1",
@@ -171,7 +171,7 @@ describe("in the store", () => {
       runId,
       text.replace(/^\{"form":\d+,/, "{"),
     ]);
-    expect((await other.claim(only(rings))).kind).toBe("claimed");
+    expect((await other.claim(only(jobs))).kind).toBe("claimed");
     await other.close();
   });
 
@@ -262,8 +262,8 @@ describe("in the store", () => {
     const ceilings = { ...defaultCeilings, steps: 3, runsPerRoot: 2, depth: 1, blobBytes: 10, valueCharacters: 2_000 };
     const small = await openStore({ url: database.url, worker: "small", ceilings });
     const long = await createRun(small, { definition: definition({ main: chain(9) }), caps: { steps: 1_000_000 } });
-    let { rings } = long;
-    for (let step = 0; step < 3; step++) ({ rings } = await perform(small, only(rings)));
+    let { jobs } = long;
+    for (let step = 0; step < 3; step++) ({ jobs } = await perform(small, only(jobs)));
     expect(await getRun(store.database, long.runId)).toMatchObject({
       status: "failed",
       reason: { code: "LIMIT_STEPS" },
@@ -273,8 +273,8 @@ describe("in the store", () => {
       from: ["n1"],
       caps: { steps: 1_000_000, depth: 9 },
     });
-    ({ rings } = again);
-    for (let step = 0; step < 2; step++) ({ rings } = await perform(small, only(rings)));
+    ({ jobs } = again);
+    for (let step = 0; step < 2; step++) ({ jobs } = await perform(small, only(jobs)));
     expect(await getRun(store.database, again.runId)).toMatchObject({
       status: "failed",
       reason: { code: "LIMIT_STEPS" },
@@ -338,7 +338,7 @@ it("a conversation that is too long for any model fails its prompt before it is 
   );
   const [open] = await openAsks(mill.store.database);
   const answered = await answerAsk(mill.store, open?.activityId ?? 0, "yes", "me");
-  await mill.queues.ring(answered.rings);
+  await mill.queues.enqueue(answered.jobs);
   expect(await mill.ended(runId)).toMatchObject({ status: "failed", reason: { code: "STORE_TOO_LARGE" } });
   await mill.close();
 });

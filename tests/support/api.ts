@@ -30,8 +30,8 @@ export async function startApi(
   const parts: ApiParts = {
     store: mill.store,
     access,
-    bell: {
-      ring: (rings) => void mill.queues?.ring(rings),
+    enqueuer: {
+      enqueue: (jobs) => void mill.queues?.enqueue(jobs),
       counts: async () => (await mill.queues?.counts().catch(() => null)) ?? null,
       probe: async () => await mill.queues?.probe(),
     },
@@ -64,7 +64,7 @@ export async function startApi(
 
 /** Sets, asks a person, ends with what they said. */
 export const askingWorkflow = workflow('  START --> SET_A["SET: A = 1"] --> ASK_B["ASK: What now?"] --> SUCCESS');
-/** A few light steps and a call. */
+/** A few inline steps and a call. */
 export const callingFiles = {
   "main.wf.md": workflow(
     '  START --> SET_A["SET: A = 1"] --> CALL_B["CALL: child.wf.md"] --> SET_C["SET: C = 3"] --> SUCCESS',

@@ -35,7 +35,7 @@ export function admit(
   more: Partial<Parameters<typeof admitWorks>[1]> = {},
 ): Promise<Admission> {
   return admitWorks(store, {
-    ...{ most, ring: async () => undefined },
+    ...{ most, enqueue: async () => undefined },
     onSkipped: (error) => {
       throw error;
     },

@@ -66,7 +66,7 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["integration/batch-budget", 33],
   ["chaos/kill-tools", 33],
   ["chaos/kill-session-tools-jail", 32],
-  ["integration/light-activities", 32],
+  ["integration/inline-activities", 32],
   ["conformance/tasks-json-runs", 31],
   ["integration/hand-over", 31],
   ["integration/docker-engine-trouble", 30],

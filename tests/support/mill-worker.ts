@@ -60,7 +60,7 @@ await openWorker({
       ? await createJailSandbox({ root: settings.sessions })
       : createNoneSandbox({ root: settings.sessions, warn: () => undefined }),
   log,
-  onDeaf: () => process.exit(1),
+  onStalled: () => process.exit(1),
   failPoint: (point, kind) => {
     if (killAt !== undefined && point === killAt.point && (kind === killAt.kind || kind === null)) {
       reached += 1;

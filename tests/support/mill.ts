@@ -65,7 +65,7 @@ export interface Mill {
   requests(): readonly LoggedRequest[];
   /** In front of the model; only where the options ask for it. */
   readonly gate: GatedModel | null;
-  /** Creates a run of the first file and rings it. */
+  /** Creates a run of the first file and enqueues it. */
   start(files: Readonly<Record<string, string>>, request?: StartRequest): Promise<string>;
   /** Waits until the run has ended. */
   ended(runId: string, timeoutMs?: number): Promise<RunDetail>;
@@ -159,7 +159,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
       catalogue: builtInCatalogue,
       sandbox: sessions,
       log: quiet,
-      onDeaf: () => console.error("a worker of this process heard nothing, and gave up"),
+      onStalled: () => console.error("a worker of this process heard nothing, and gave up"),
     });
   }
   async function serve() {
@@ -200,7 +200,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
     gate,
     async start(files, request = {}) {
       const created = await createRun(store, { definition: definitionOf(files), ...request });
-      await queues.ring(created.rings);
+      await queues.enqueue(created.jobs);
       return created.runId;
     },
     async ended(runId, timeoutMs = 180_000) {

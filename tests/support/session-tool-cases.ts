@@ -31,9 +31,20 @@ const asked = {
   lasting: [call("briefly", { command: "sleep 600\necho never" })],
   lengthy: [call("shell", { command: `${"yes | head -c 200000\n".repeat(3)}touch ran` }), call("show")],
   ...Object.fromEntries(
-    ["echo", "add", "where", "hang", "flood", "shout", "garbage", "die", "answerAndDie", "leave", "deaf", "hidden"].map(
-      (tool) => [`mcp-${tool}.`, [call(`s__${tool}`, { line: tool === "leave" ? left : "one" })]],
-    ),
+    [
+      "echo",
+      "add",
+      "where",
+      "hang",
+      "flood",
+      "shout",
+      "garbage",
+      "die",
+      "answerAndDie",
+      "leave",
+      "stalled",
+      "hidden",
+    ].map((tool) => [`mcp-${tool}.`, [call(`s__${tool}`, { line: tool === "leave" ? left : "one" })]]),
   ),
   "mcp-twice": [call("s__add", { line: "a" }), call("count", { file: "added" }), call("s__add", { line: "b" })],
 };
@@ -125,7 +136,7 @@ export function sessionToolCases(
     const definition = definitionOf({ "a.wf.md": `---${matter}---\n${workflow(chart, { "User A": text })}` });
     const before = mill.requests().length;
     const created = await createRun(mill.store, { definition, submission: { blob } });
-    await mill.queues.ring(created.rings);
+    await mill.queues.enqueue(created.jobs);
     const ended = await mill.ended(created.runId);
     expect((await replayRun(mill.store.database, mill.store.definitions, ended.id)).differences).toEqual([]);
     const rows = await mill.store.as(defaultTenant).runs.toolCalls(ended.id);
@@ -238,7 +249,7 @@ export function sessionToolCases(
     onEach(
       "may end right after its answer, leave processes, or not go: the answer counts, and nothing is left",
       async () => {
-        for (const tool of ["answerAndDie", "leave", "deaf"]) {
+        for (const tool of ["answerAndDie", "leave", "stalled"]) {
           const { calls } = await run(`mcp-${tool}.`, `\n${server(tool)}`, 'EXECUTE_E["Execute: ls"] --> ');
           expect(calls[0], tool).toMatchObject({ state: "done" });
           expect(running(`sleep\0${left}`)).toBe(0);
@@ -264,8 +275,8 @@ export function sessionToolCases(
       };
       try {
         const after = 'EXECUTE_E["Execute: true"] --> ';
-        const matter = `\n${server(`{ name: deaf, timeout: ${timeoutMs}ms }`)}`;
-        const { status, calls } = await run("mcp-deaf.", matter, after);
+        const matter = `\n${server(`{ name: stalled, timeout: ${timeoutMs}ms }`)}`;
+        const { status, calls } = await run("mcp-stalled.", matter, after);
         expect(status).toBe("success");
         expect(calls[0]?.failure).toMatchObject({ code: "TOOL_TIMEOUT" });
       } finally {
@@ -317,13 +328,13 @@ export function sessionToolCases(
       const prompts = { "User A": text, "User Q": "nothing" };
       const definition = definitionOf({ "a.wf.md": `---${tools}---\n${workflow(chart, prompts)}` });
       const created = await createRun(mill.store, { definition, submission: { blob } });
-      await mill.queues.ring(created.rings);
+      await mill.queues.enqueue(created.jobs);
       return created.runId;
     }
     async function forked(runId: string, node: string | null = null) {
       const from = node === null ? null : [node];
-      const { runId: again, rings } = await forkRun(mill.store, defaultTenant, { of: runId, from });
-      await mill.queues.ring(rings);
+      const { runId: again, jobs } = await forkRun(mill.store, defaultTenant, { of: runId, from });
+      await mill.queues.enqueue(jobs);
       return again;
     }
 
@@ -366,7 +377,7 @@ export function sessionToolCases(
         const before = mill.requests().length;
         const again = await forkRun(mill.store, defaultTenant, { of: runId, from: null });
         if (begins) {
-          await mill.queues.ring(again.rings);
+          await mill.queues.enqueue(again.jobs);
           await until(() => mill.requests().length > before);
         }
         await cancelRun(mill.store, again.runId, "enough");

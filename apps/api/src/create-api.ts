@@ -1,7 +1,7 @@
 /**
  * The server: Fastify with the contract's routes. It holds nothing between requests but counters; any number may run side by side.
  *
- * kill -9 at any line: a change is one commit in Postgres, made or not; its doorbells are rung by the supervisor.
+ * kill -9 at any line: a change is one commit in Postgres, made or not; its jobs are enqueued by the supervisor.
  */
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";

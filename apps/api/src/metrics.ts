@@ -84,7 +84,7 @@ export function countRequests(app: FastifyInstance): Meter {
 
 /** What stands now, in this process and in all. */
 async function readFigures(
-  { store, bell }: ApiParts,
+  { store, enqueuer }: ApiParts,
   streams: Streams,
   loop: ReturnType<typeof monitorEventLoopDelay>,
 ): Promise<readonly Figure[]> {
@@ -92,7 +92,7 @@ async function readFigures(
     store.openRuns(),
     store.workers(),
     store.oldestDue(["control", "prompt", "execute"]),
-    bell.counts(),
+    enqueuer.counts(),
   ]);
   const now = store.clock.now();
   const memory = process.memoryUsage();

@@ -1,6 +1,6 @@
 /** What the API is made of. Whoever starts it opens these (serve-api.ts); tests open their own. */
 
-import type { Doorbell } from "@markmill/engine";
+import type { JobSpec } from "@markmill/engine";
 import type { ModelCatalogue } from "@markmill/llm";
 import type { StackLog } from "@markmill/stack";
 import type { Access, Store } from "@markmill/store";
@@ -50,9 +50,9 @@ export const defaultSettings: ApiSettings = {
   defaultModel: null,
 };
 
-/** The queue as the API needs it. It may be away: nothing waits for it, and the supervisor rings what was not rung. */
-export interface Bell {
-  ring(rings: readonly Doorbell[]): void;
+/** The queue as the API needs it. It may be away: nothing waits for it, and the supervisor enqueues what was not enqueued. */
+export interface Enqueuer {
+  enqueue(jobs: readonly JobSpec[]): void;
   /** null: the queue is away. */
   counts(): Promise<Readonly<Record<string, Readonly<Record<string, number>>>> | null>;
   /** Rejects when the queue takes no jobs at this moment, with the reason. */
@@ -62,7 +62,7 @@ export interface Bell {
 export interface ApiParts {
   readonly store: Store;
   readonly access: Access;
-  readonly bell: Bell;
+  readonly enqueuer: Enqueuer;
   readonly catalogue: ModelCatalogue;
   readonly settings: ApiSettings;
   readonly version: string;

@@ -6,9 +6,9 @@ import { markmillVersion, openProcessLog, type StackLog } from "@markmill/stack"
 import { defaultTenant, type Store } from "@markmill/store";
 import type { Telemetry } from "@markmill/telemetry";
 import { type LevelWithSilent, pino } from "pino";
-import { bellOf } from "./bell.ts";
 import { createBoard } from "./board/board.ts";
 import { createApi } from "./create-api.ts";
+import { enqueuerOf } from "./enqueuer.ts";
 import { defaultSettings } from "./parts.ts";
 
 export interface Served {
@@ -22,7 +22,7 @@ export interface Served {
 export interface ServeOptions {
   readonly config: Config;
   readonly store: Store;
-  readonly queues: Pick<Queues, "ring" | "counts" | "probe" | "watch">;
+  readonly queues: Pick<Queues, "enqueue" | "counts" | "probe" | "watch">;
   readonly catalogue: ModelCatalogue;
   readonly logLevel?: LevelWithSilent;
   readonly telemetry?: Telemetry | null;
@@ -43,7 +43,7 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
     {
       store,
       access,
-      bell: bellOf(queues),
+      enqueuer: enqueuerOf(queues),
       catalogue,
       version: markmillVersion(),
       log,

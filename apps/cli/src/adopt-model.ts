@@ -104,12 +104,12 @@ export async function restartWithModel(
   const { options, stop } = await optionsNow(stack, config, before, flags, terminal);
   try {
     if (old.endedAt === null) await stack.tenant.runs.cancel(old.id, "It begins again with another model.");
-    const { runId, rings } = await stack.tenant.runs.restart({
+    const { runId, jobs } = await stack.tenant.runs.restart({
       of: old.id,
       variables: variablesWith({}, flags),
       options: writeRunOptions(options),
     });
-    await stack.queues.ring(rings);
+    await stack.queues.enqueue(jobs);
     terminal.err(
       `continues as ${runId} with ${answererOf(options.script?.name ?? null, flags.model ?? options.defaultModel)}`,
     );

@@ -50,9 +50,9 @@ export async function resumeClass(
 ): Promise<number> {
   const adopted = await adoptModel(stack, config, batch, flags, terminal);
   try {
-    const { runs, rings } = await stack.tenant.batches.resume(batch.id);
+    const { runs, jobs } = await stack.tenant.batches.resume(batch.id);
     terminal.err(`resumed: ${batch.name}${runs === 0 ? "" : `, ${countOf(runs, "run")} that waited`}`);
-    await stack.queues.ring(rings);
+    await stack.queues.enqueue(jobs);
     const now = await stack.tenant.batches.get(batch.id);
     return await watchClass(stack, config, now ?? batch, { json, names: true }, terminal);
   } finally {

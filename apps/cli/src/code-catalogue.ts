@@ -132,7 +132,7 @@ export const codeCatalogue: readonly CodeGroup[] = [
   },
   {
     title: "The queue",
-    about: "Runs are not harmed: what is due is rung again.",
+    about: "Runs are not harmed: what is due is enqueued again.",
     entries: entriesOf(queueErrorCodes),
   },
   {

@@ -100,18 +100,18 @@ export async function gradeTable(
       if (index === 0) tellBegun(saved, plan, terminal);
       const stands = await batches.get(saved.id);
       const halted = stands?.state.is === "paused" || stands?.troubles.some(({ held }) => held) === true;
-      const rings = halted ? (await batches.resume(saved.id)).rings : [];
+      const jobs = halted ? (await batches.resume(saved.id)).jobs : [];
       if (manner.detach) {
         await stopScript();
         stopScript = async () => {};
         if (works) leaveToBackground(saved.id, config, terminal);
-        else await stack.queues.ring(rings);
+        else await stack.queues.enqueue(jobs);
         terminal.out(manner.json ? jsonText({ id: saved.id, created: saved.created }, 0) : saved.id);
         return exitCodes.success;
       }
       if (works && !begun) await workForBatch(stack, saved.id);
       begun = true;
-      await stack.queues.ring(rings);
+      await stack.queues.enqueue(jobs);
       const attending = {
         json: manner.json,
         works,

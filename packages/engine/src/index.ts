@@ -4,7 +4,6 @@ export { carryOver } from "./carry-to-program.ts";
 export type { Command } from "./command.ts";
 export type { Comparison, Condition } from "./condition.ts";
 export { conditionOperands } from "./condition-operands.ts";
-export { type Delivery, type Doorbell, type QueueName, queueNames, type WorkQueue } from "./doorbell.ts";
 export {
   type Aside,
   type Caller,
@@ -30,6 +29,7 @@ export { commandPlaces, fillCommand } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
 export { usualGrading } from "./grading.ts";
 export { deadlineWith, merged, waited, waitsUntil } from "./idle.ts";
+export { type Delivery, type JobSpec, type QueueName, queueNames, type WorkQueue } from "./job-spec.ts";
 export { findMisfits, type SchemaFinding, schemaProblem } from "./json-schema.ts";
 export {
   asideOf,
@@ -69,5 +69,5 @@ export {
 export type { Begun, Checked, FailedStep } from "./turn.ts";
 export { visibleJson, visibleText } from "./visible-text.ts";
 export { warningCodes } from "./warning-codes.ts";
-export { isLeased, kindsWhere, type LightKind, lightKindOf, lightWork, workKinds } from "./work-kinds.ts";
+export { type InlineKind, inlineKindOf, inlineWork, isLeased, kindsWhere, workKinds } from "./work-kinds.ts";
 export { awaitsCalls } from "./workflow-tools.ts";

@@ -1,21 +1,21 @@
 import { expect, it } from "vitest";
 import type { Work } from "./activity.ts";
-import { isLeased, isSafeToRepeat, kindsWhere, lightKindOf, lightWork, workKinds } from "./work-kinds.ts";
+import { inlineKindOf, inlineWork, isLeased, isSafeToRepeat, kindsWhere, workKinds } from "./work-kinds.ts";
 
 const note = (read: string | null): Work => ({ kind: "note", thread: "t", role: "system", text: "", read });
 
-it("work that reads or writes files of a session is never light", () => {
-  expect(lightKindOf({ kind: "check", read: [] })).toBe("check");
-  expect(lightKindOf({ kind: "check", read: ["a.txt"] })).toBeNull();
-  expect(lightKindOf({ kind: "set", read: null, write: null })).toBe("set");
-  expect(lightKindOf({ kind: "set", read: null, write: { path: "a", text: "" } })).toBeNull();
-  expect(lightKindOf({ kind: "assign", read: "a.txt" })).toBeNull();
-  expect(lightKindOf(note(null))).toBeNull();
+it("work that reads or writes files of a session is never inline", () => {
+  expect(inlineKindOf({ kind: "check", read: [] })).toBe("check");
+  expect(inlineKindOf({ kind: "check", read: ["a.txt"] })).toBeNull();
+  expect(inlineKindOf({ kind: "set", read: null, write: null })).toBe("set");
+  expect(inlineKindOf({ kind: "set", read: null, write: { path: "a", text: "" } })).toBeNull();
+  expect(inlineKindOf({ kind: "assign", read: "a.txt" })).toBeNull();
+  expect(inlineKindOf(note(null))).toBeNull();
 });
 
-it("the work of a light activity is light, and of its kind", () => {
-  for (const kind of kindsWhere(({ light }) => light !== null)) {
-    expect(lightKindOf(lightWork(kind as "check"))).toBe(kind);
+it("the work of an inline activity is inline, and of its kind", () => {
+  for (const kind of kindsWhere(({ inline }) => inline !== null)) {
+    expect(inlineKindOf(inlineWork(kind as "check"))).toBe(kind);
   }
 });
 

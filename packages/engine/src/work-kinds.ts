@@ -3,7 +3,7 @@
  * does not compile until it has all of them.
  */
 import type { Work, WorkKind } from "./activity.ts";
-import type { WorkQueue } from "./doorbell.ts";
+import type { WorkQueue } from "./job-spec.ts";
 import type { Node, NodeKind } from "./program.ts";
 
 interface WorkAnswers {
@@ -25,15 +25,15 @@ interface WorkAnswers {
 }
 
 /** The work of this kind that needs nothing but its run; such an activity has no row of its own. */
-interface Light<Kind extends Work> {
+interface Inline<Kind extends Work> {
   readonly work: Kind;
   readonly is: (work: Kind) => boolean;
 }
 
-/** What is light waits in the queue `control`: the view `open_activities` says so too. */
+/** What is inline waits in the queue `control`: the view `open_activities` says so too. */
 type Placed<Kind extends Work> =
-  | { readonly queue: WorkQueue; readonly light: null }
-  | { readonly queue: "control"; readonly light: Light<Kind> };
+  | { readonly queue: WorkQueue; readonly inline: null }
+  | { readonly queue: "control"; readonly inline: Inline<Kind> };
 
 type WorkKinds = { readonly [Kind in WorkKind]: WorkAnswers & Placed<WorkOf<Kind>> };
 type WorkOf<Kind extends WorkKind> = Extract<Work, { readonly kind: Kind }>;
@@ -42,7 +42,7 @@ export const workKinds = {
   check: {
     queue: "control",
     leased: "always",
-    light: { work: { kind: "check", read: [] }, is: ({ read }) => read.length === 0 },
+    inline: { work: { kind: "check", read: [] }, is: ({ read }) => read.length === 0 },
     actsOutside: false,
     safeToRepeat: true,
     pure: true,
@@ -52,7 +52,10 @@ export const workKinds = {
   set: {
     queue: "control",
     leased: "always",
-    light: { work: { kind: "set", read: null, write: null }, is: ({ read, write }) => read === null && write === null },
+    inline: {
+      work: { kind: "set", read: null, write: null },
+      is: ({ read, write }) => read === null && write === null,
+    },
     actsOutside: false,
     safeToRepeat: true,
     pure: true,
@@ -62,7 +65,7 @@ export const workKinds = {
   assign: {
     queue: "control",
     leased: "always",
-    light: { work: { kind: "assign", read: null }, is: ({ read }) => read === null },
+    inline: { work: { kind: "assign", read: null }, is: ({ read }) => read === null },
     actsOutside: false,
     safeToRepeat: true,
     pure: true,
@@ -72,7 +75,7 @@ export const workKinds = {
   note: {
     queue: "control",
     leased: "reading",
-    light: null,
+    inline: null,
     actsOutside: false,
     safeToRepeat: true,
     pure: true,
@@ -82,7 +85,7 @@ export const workKinds = {
   prompt: {
     queue: "prompt",
     leased: "always",
-    light: null,
+    inline: null,
     actsOutside: false,
     safeToRepeat: true,
     pure: false,
@@ -92,7 +95,7 @@ export const workKinds = {
   execute: {
     queue: "execute",
     leased: "always",
-    light: null,
+    inline: null,
     actsOutside: true,
     safeToRepeat: (node) => node.kind === "execute" && node.repeat === "safe",
     pure: false,
@@ -102,7 +105,7 @@ export const workKinds = {
   grade: {
     queue: "prompt",
     leased: "always",
-    light: null,
+    inline: null,
     actsOutside: false,
     safeToRepeat: true,
     pure: false,
@@ -112,7 +115,7 @@ export const workKinds = {
   ask: {
     queue: "control",
     leased: "never",
-    light: null,
+    inline: null,
     actsOutside: false,
     safeToRepeat: true,
     pure: false,
@@ -122,7 +125,7 @@ export const workKinds = {
   call: {
     queue: "control",
     leased: "never",
-    light: null,
+    inline: null,
     actsOutside: false,
     safeToRepeat: true,
     pure: false,
@@ -134,7 +137,7 @@ export const workKinds = {
   tool: {
     queue: "prompt",
     leased: "always",
-    light: null,
+    inline: null,
     actsOutside: false,
     safeToRepeat: true,
     pure: false,
@@ -145,7 +148,7 @@ export const workKinds = {
   memory: {
     queue: "prompt",
     leased: "always",
-    light: null,
+    inline: null,
     actsOutside: false,
     safeToRepeat: true,
     pure: false,
@@ -154,8 +157,8 @@ export const workKinds = {
   },
 } as const satisfies WorkKinds;
 
-export type LightKind = {
-  [Kind in WorkKind]: (typeof workKinds)[Kind]["light"] extends null ? never : Kind;
+export type InlineKind = {
+  [Kind in WorkKind]: (typeof workKinds)[Kind]["inline"] extends null ? never : Kind;
 }[WorkKind];
 
 const table: WorkKinds = workKinds;
@@ -171,14 +174,14 @@ export function isLeased(work: Work): boolean {
 }
 
 /** null: it needs more than its run. */
-export function lightKindOf(work: Work): LightKind | null {
-  const { light } = table[work.kind] as Placed<Work>;
-  return light?.is(work) ? (work.kind as LightKind) : null;
+export function inlineKindOf(work: Work): InlineKind | null {
+  const { inline } = table[work.kind] as Placed<Work>;
+  return inline?.is(work) ? (work.kind as InlineKind) : null;
 }
 
-/** The work of a light activity. */
-export function lightWork(kind: LightKind): Work {
-  return workKinds[kind].light.work;
+/** The work of an inline activity. */
+export function inlineWork(kind: InlineKind): Work {
+  return workKinds[kind].inline.work;
 }
 
 /** What a visit of a node asks for; null: nothing, it is passed inside a step. each: what its items ask for. */

@@ -1,8 +1,8 @@
 /**
  * Where BullMQ keeps its jobs. Both backends answer the same questions; nothing outside this file knows which one is in use.
  *
- * Redis: one connection rings and fails at once when Redis is down (no offline queue), workers have connections that wait for it.
- * Postgres: one small pool for all. Its commits are asynchronous: a job lost in a server crash is rung again by the supervisor, and
+ * Redis: one connection enqueues and fails at once when Redis is down (no offline queue), workers have connections that wait for it.
+ * Postgres: one small pool for all. Its commits are asynchronous: a job lost in a server crash is enqueued again by the supervisor, and
  * the disk is then not in the queue's way. A listening worker keeps one connection of the pool for itself. The probe has a connection of its
  * own: the pool may be busy for a while with work that is well.
  */
@@ -21,11 +21,11 @@ import {
 } from "bullmq";
 import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
-import type { BellData } from "./job-id.ts";
+import type { JobData } from "./job-id.ts";
 import { PatientClient } from "./patient-client.ts";
 import { type QueueError, translate } from "./queue-error.ts";
 import { createRecoveringBackend } from "./recovering-backend.ts";
-import { FollowingWorker } from "./throughput/following-worker.ts";
+import { ContinuingWorker } from "./throughput/continuing-worker.ts";
 import type { HandOverAct } from "./throughput/hand-over.ts";
 import { handOverOnPostgres } from "./throughput/hand-over-postgres.ts";
 import { handOverOnRedis } from "./throughput/hand-over-redis.ts";
@@ -37,7 +37,7 @@ export type BackendOptions =
 
 /** For whoever looks after the queues: a board. */
 export type WatchedQueue = Pick<
-  Queue<BellData>,
+  Queue<JobData>,
   | "getJob"
   | "getJobs"
   | "getJobCounts"
@@ -50,10 +50,10 @@ export type WatchedQueue = Pick<
   | "obliterate"
   | "promoteJobs"
 >;
-export type BellQueue = WatchedQueue & Pick<Queue<BellData>, "add" | "addBulk" | "close" | "on" | "qualifiedName">;
-export interface BellWorker
+export type JobQueue = WatchedQueue & Pick<Queue<JobData>, "add" | "addBulk" | "close" | "on" | "qualifiedName">;
+export interface JobWorker
   extends Pick<
-    FollowingWorker<IQueueBackend, unknown>,
+    ContinuingWorker<IQueueBackend, unknown>,
     "pause" | "close" | "concurrency" | "takesMore" | "letGo" | "hold" | "follow"
   > {
   on(event: "error", listener: (error: Error) => void): unknown;
@@ -64,10 +64,10 @@ export interface Backend {
   readonly kind: BackendOptions["kind"];
   /** Below so many jobs, adding them one by one is cheaper than together. */
   readonly bulkFrom: number;
-  queue(name: QueueName): BellQueue;
+  queue(name: QueueName): JobQueue;
   /** The same queue on the connection of the workers, which keeps the order of what it is told; null: there is no such connection. */
-  readonly companion: ((name: QueueName) => BellQueue) | null;
-  worker(name: QueueName, process: Processor<BellData, null>, settings: Settings): BellWorker;
+  readonly companion: ((name: QueueName) => JobQueue) | null;
+  worker(name: QueueName, process: Processor<JobData, null>, settings: Settings): JobWorker;
   /** Rejects when the server takes no jobs at this moment. */
   probe(): Promise<void>;
   /** null: this queue's workers fetch every job from the waiting list (H4). */
@@ -107,7 +107,7 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
   // Only here: whoever has the queue in Postgres loads no client of Redis.
   const { GatheringRedis } = await import("./throughput/gathering-redis.ts");
   const reconnect = (times: number) => Math.min(50 * 2 ** times, 1_000);
-  const ringing = new GatheringRedis(url, {
+  const enqueuing = new GatheringRedis(url, {
     lazyConnect: true,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
@@ -117,30 +117,30 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
   });
   /** Why there is no connection is told by an event. Who connects, or asks something, only hears that the connection was closed. */
   let cause: QueueError | null = null;
-  ringing.on("ready", () => {
+  enqueuing.on("ready", () => {
     cause = null;
   });
-  ringing.on("error", (error) => {
+  enqueuing.on("error", (error) => {
     cause = translate(error, `The connection to Redis at ${withoutPassword(url)}`);
     onError(cause);
   });
   try {
-    await ringing.connect();
-    const fault = unfitRedis(await ringing.info());
+    await enqueuing.connect();
+    const fault = unfitRedis(await enqueuing.info());
     if (fault !== null) throw fault;
     // The client goes on in database 0 where the server does not have the one in the URL.
-    const { db = 0 } = ringing.options;
-    if (db !== 0) await ringing.select(db);
-    await tryToWrite(ringing, `${prefix}:start`);
+    const { db = 0 } = enqueuing.options;
+    if (db !== 0) await enqueuing.select(db);
+    await tryToWrite(enqueuing, `${prefix}:start`);
   } catch (error) {
-    ringing.disconnect();
+    enqueuing.disconnect();
     const told = translate(error, `Redis at ${withoutPassword(url)}`);
     throw told.code === "QUEUE_UNREACHABLE" ? (cause ?? told) : told;
   }
   const serving = new GatheringRedis(url, { lazyConnect: true, maxRetriesPerRequest: null, retryStrategy: reconnect });
   serving.on("error", (error) => onError(translate(error, "A worker's connection to Redis")));
   const queueOptions: QueueOptions = {
-    connection: ringing,
+    connection: enqueuing,
     prefix,
     skipWaitingForReady: true,
     streams: { events: { maxLen: 100 } },
@@ -149,10 +149,10 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
   return {
     kind: "redis",
     bulkFrom: 2,
-    queue: (name) => new Queue<BellData>(name, queueOptions),
-    companion: (name) => new Queue<BellData>(name, { ...queueOptions, connection: serving }),
+    queue: (name) => new Queue<JobData>(name, queueOptions),
+    companion: (name) => new Queue<JobData>(name, { ...queueOptions, connection: serving }),
     worker: (name, process, settings) =>
-      new FollowingWorker(
+      new ContinuingWorker(
         name,
         process,
         {
@@ -164,7 +164,7 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
     async probe() {
       try {
         // A server that refuses a job refuses this.
-        await tryToWrite(ringing, `${prefix}:probe`);
+        await tryToWrite(enqueuing, `${prefix}:probe`);
       } catch (error) {
         const told = translate(error, "Writing to Redis");
         throw told.code === "QUEUE_UNREACHABLE" ? (cause ?? told) : told;
@@ -173,7 +173,7 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
     handOverAct: (name, lockDuration) =>
       handsOver(name) ? handOverOnRedis(serving, `${prefix}:${name}`, lockDuration) : null,
     async close() {
-      ringing.disconnect();
+      enqueuing.disconnect();
       serving.disconnect();
     },
   };
@@ -224,9 +224,9 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
     bulkFrom: 8,
     companion: null,
     queue: (name) =>
-      new Queue(name, { connection, ...telemetryOption(telemetry) }, createRecoveringBackend) as unknown as BellQueue,
+      new Queue(name, { connection, ...telemetryOption(telemetry) }, createRecoveringBackend) as unknown as JobQueue,
     worker: (name, process, settings) =>
-      new FollowingWorker(
+      new ContinuingWorker(
         name,
         process,
         { ...settings, ...keptJobs(name), ...telemetryOption(telemetry), connection, drainDelay: 5 },

@@ -1,24 +1,24 @@
 /**
- * The queues of one process: ringing, serving, looking.
+ * The queues of one process: enqueuing, serving, looking.
  *
- * Q1  Postgres is the truth, the queue is the doorbell (I1): a ring that fails is reported and forgotten, the supervisor rings again.
- * Q2  Ringing never waits for a server that is away.
+ * Q1  Postgres is the truth, the queue only reports that work is due (I1): an enqueue that fails is reported and forgotten, the supervisor enqueues again.
+ * Q2  Enqueuing never waits for a server that is away.
  * Q3  A worker that died is found by its lock: with the default 3 s and 1 s its jobs are delivered again within about 4 s. The queue
  *     never gives up on a job (maxStalledCount); it tells how often its worker was lost, and the store makes of that what it wants.
- * Q4  A handler's rings come before its job is let go. On Redis they are told on the same connection, which keeps the order, so that nobody
+ * Q4  A handler's enqueues come before its job is let go. On Redis they are told on the same connection, which keeps the order, so that nobody
  *     waits for the answer: a handler that did would pay a round trip in every step. On Postgres, where connections are pooled, they are
  *     waited for. Either way a crash in between leaves the job, and losing both is what Q1 is for.
- * Q5  The first of a handler's rings that is due now in the same queue is not rung but handed over, where that is possible (hand-over.ts).
+ * Q5  The first of a handler's enqueues that is due now in the same queue is not enqueued but handed over, where that is possible (hand-over.ts).
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Doorbell, type QueueName, queueNames } from "@markmill/engine";
+import { type JobSpec, type QueueName, queueNames } from "@markmill/engine";
 import type { Job, Telemetry } from "bullmq";
-import { type Backend, type BackendOptions, type BellQueue, openBackend, type WatchedQueue } from "./backend.ts";
-import { type BellData, jobId } from "./job-id.ts";
+import { type Backend, type BackendOptions, type JobQueue, openBackend, type WatchedQueue } from "./backend.ts";
+import { createEnqueuer, type Enqueuer } from "./enqueuer.ts";
+import { type JobData, jobId } from "./job-id.ts";
 import { QueueError, translate } from "./queue-error.ts";
-import { createRinger, type Ringer } from "./ringer.ts";
-import { type Handler, type Ring, type ServeOptions, type Serving, serveQueue } from "./serve-queue.ts";
+import { type Enqueue, type Handler, type ServeOptions, type Serving, serveQueue } from "./serve-queue.ts";
 
 export interface QueuesOptions {
   readonly backend: BackendOptions;
@@ -26,13 +26,13 @@ export interface QueuesOptions {
   readonly prefix?: string;
   /** Tests only: every activity takes the ordinary way through the queue (hand-over.ts). */
   readonly plain?: boolean;
-  /** Broken connections and failed rings; the queues go on by themselves. */
+  /** Broken connections and failed enqueues; the queues go on by themselves. */
   readonly onError?: (error: QueueError) => void;
   /** BullMQ's own instrumentation: the `telemetry` option of its queues and workers. */
   readonly telemetry?: Telemetry;
 }
 
-/** delayed: for about so long yet, by this host's clock; the job was put off by the clock of whoever rang it. */
+/** delayed: for about so long yet, by this host's clock; the job was put off by the clock of whoever enqueued it. */
 export type LiveJob =
   | { readonly is: "waiting" }
   | { readonly is: "active" }
@@ -40,15 +40,15 @@ export type LiveJob =
 
 export interface Queues {
   readonly kind: Backend["kind"];
-  /** Resolves with the bells that could not be rung, having reported why: never rejects for a server that is away. */
-  ring(bells: readonly Doorbell[]): Promise<readonly Doorbell[]>;
+  /** Resolves with the specs that could not be enqueued, having reported why: never rejects for a server that is away. */
+  enqueue(specs: readonly JobSpec[]): Promise<readonly JobSpec[]>;
   serve(queue: QueueName, handler: Handler, options?: ServeOptions): Serving;
   /** By job id: what has become of those whose job is there and has not ended. */
   live(
-    bells: readonly Pick<Doorbell, "queue" | "activityId" | "attempt" | "rings">[],
+    specs: readonly Pick<JobSpec, "queue" | "activityId" | "attempt" | "enqueues">[],
   ): Promise<ReadonlyMap<string, LiveJob>>;
   /** Takes away jobs that are put off: others have come in their place. One that is not there, or is being worked on, is left. */
-  forget(bells: readonly Pick<Doorbell, "queue" | "activityId" | "attempt" | "rings">[]): Promise<void>;
+  forget(specs: readonly Pick<JobSpec, "queue" | "activityId" | "attempt" | "enqueues">[]): Promise<void>;
   counts(): Promise<Readonly<Record<QueueName, Readonly<Record<string, number>>>>>;
   /** Rejects when the queue takes no jobs at this moment, with the reason. */
   probe(): Promise<void>;
@@ -67,8 +67,8 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
   const servings = new Set<Serving>();
   const report = (doing: string) => (error: unknown) => onError(translate(error, doing));
 
-  const allQueues: BellQueue[] = [];
-  function openAll(open: (name: QueueName) => BellQueue): (name: QueueName) => BellQueue {
+  const allQueues: JobQueue[] = [];
+  function openAll(open: (name: QueueName) => JobQueue): (name: QueueName) => JobQueue {
     const all = Object.fromEntries(
       queueNames.map((name) => {
         const queue = open(name);
@@ -76,34 +76,34 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
         allQueues.push(queue);
         return [name, queue];
       }),
-    ) as Record<QueueName, BellQueue>;
+    ) as Record<QueueName, JobQueue>;
     return (name) => all[name];
   }
 
-  const ringerOf = (queueOf: (name: QueueName) => BellQueue): Ringer =>
-    createRinger({ queueOf, bulkFrom: backend.bulkFrom, report, contexts: telemetry?.contextManager ?? null });
+  const enqueuerOf = (queueOf: (name: QueueName) => JobQueue): Enqueuer =>
+    createEnqueuer({ queueOf, bulkFrom: backend.bulkFrom, report, contexts: telemetry?.contextManager ?? null });
 
   // Made while the server is known to be there: a queue whose first breath meets a server that is away never recovers.
   const queueOf = openAll(backend.queue);
-  const ringer = ringerOf(queueOf);
+  const enqueuer = enqueuerOf(queueOf);
 
   /** Q4. Made before the first worker: a queue asks its server something before it says anything, and is answered before any job comes. */
-  let companion: Ringer | null = null;
-  function ringBefore(): Ring {
-    if (backend.companion === null) return async (bells) => void (await ringer.ring(bells).rung);
-    companion ??= ringerOf(openAll(backend.companion));
-    const { ring } = companion;
-    return (bells) => ring(bells).sent;
+  let companion: Enqueuer | null = null;
+  function enqueueBefore(): Enqueue {
+    if (backend.companion === null) return async (specs) => void (await enqueuer.enqueue(specs).enqueued);
+    companion ??= enqueuerOf(openAll(backend.companion));
+    const { enqueue } = companion;
+    return (specs) => enqueue(specs).sent;
   }
 
   return {
     kind: backend.kind,
-    ring: (bells) => ringer.ring(bells).rung,
+    enqueue: (specs) => enqueuer.enqueue(specs).enqueued,
     serve(name, handler, settings = {}) {
       const onError = report(`Serving ${name}`);
       const serving = serveQueue(
         {
-          ...{ backend, name, handler, ring: ringBefore(), onError },
+          ...{ backend, name, handler, enqueue: enqueueBefore(), onError },
           isPaused: () => queueOf(name).isPaused(),
           onClosed: () => servings.delete(serving),
         },
@@ -112,13 +112,13 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
       servings.add(serving);
       return serving;
     },
-    async live(bells) {
+    async live(specs) {
       try {
         const found = await Promise.all(
-          bells.map(async (bell) => {
-            const job = await queueOf(bell.queue).getJob(jobId(bell));
+          specs.map(async (spec) => {
+            const job = await queueOf(spec.queue).getJob(jobId(spec));
             const live = job === undefined ? null : await liveJob(job);
-            return live === null ? [] : [[jobId(bell), live] as const];
+            return live === null ? [] : [[jobId(spec), live] as const];
           }),
         );
         return new Map(found.flat());
@@ -126,10 +126,10 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
         throw translate(error, "Looking for jobs");
       }
     },
-    async forget(bells) {
+    async forget(specs) {
       await Promise.all(
-        bells.map(async (bell) => {
-          const job = await queueOf(bell.queue).getJob(jobId(bell));
+        specs.map(async (spec) => {
+          const job = await queueOf(spec.queue).getJob(jobId(spec));
           if (job !== undefined && (await job.isDelayed())) await job.remove();
         }),
       ).catch((error: unknown) => onError(translate(error, "Taking jobs away")));
@@ -161,7 +161,7 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
   };
 }
 
-async function liveJob(job: Job<BellData>): Promise<LiveJob | null> {
+async function liveJob(job: Job<JobData>): Promise<LiveJob | null> {
   if (job.finishedOn !== undefined) return null;
   const state = await job.getState();
   if (state === "unknown" || state === "completed" || state === "failed") return null;

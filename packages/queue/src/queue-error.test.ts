@@ -61,7 +61,7 @@ it.each([
   ["58P01 could not open file", "QUEUE_SERVER_FAULT"],
   ["something else", "QUEUE_BUG"],
 ])("%s is %s", (message, code) => {
-  expect(translate(new Error(message), "Ringing")).toMatchObject({ code, message: `Ringing: ${message}` });
+  expect(translate(new Error(message), "Enqueuing")).toMatchObject({ code, message: `Enqueuing: ${message}` });
 });
 
 it("a full server's error tells where to make room, wherever the queue is kept", () => {
@@ -82,9 +82,9 @@ it("a transaction that Redis gave up is told by what Redis said of its commands"
   const error = Object.assign(new Error("EXECABORT Transaction discarded because of previous errors."), {
     previousErrors: [...earlier, ...earlier],
   });
-  expect(translate(error, "Ringing")).toMatchObject({
+  expect(translate(error, "Enqueuing")).toMatchObject({
     code: "QUEUE_REFUSED",
-    message: `Ringing: ${error.message}; ${earlier[0]?.message}`,
+    message: `Enqueuing: ${error.message}; ${earlier[0]?.message}`,
   });
 });
 

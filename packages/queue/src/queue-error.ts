@@ -59,7 +59,7 @@ export const queueErrorCodes = {
   },
   QUEUE_SERVER_FAULT: {
     means: "The server that keeps the queue reports a fault of its own: an internal error, or trouble with its files.",
-    fix: "Look into the log of that server, and check its disk. No run is lost: what is due is rung again.",
+    fix: "Look into the log of that server, and check its disk. No run is lost: what is due is enqueued again.",
   },
   QUEUE_CLOSED: { means: "The connection was closed by us.", fix: "The program is shutting down." },
   QUEUE_BUG: {

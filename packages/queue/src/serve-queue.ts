@@ -1,12 +1,12 @@
 /**
- * A worker on one queue: delivers its jobs to a handler, and lets a job go when the handler is done and what it rang is rung (Q4, Q5 of
+ * A worker on one queue: delivers its jobs to a handler, and lets a job go when the handler is done and what it enqueued is enqueued (Q4, Q5 of
  * open-queues.ts). A slot goes on with the next activity of its run where it can (hand-over.ts).
  */
 
-import type { Delivery, Doorbell, QueueName } from "@markmill/engine";
+import type { Delivery, JobSpec, QueueName } from "@markmill/engine";
 import { DelayedError, type Job, WaitingChildrenError } from "bullmq";
-import type { Backend, BellWorker } from "./backend.ts";
-import { type BellData, jobId, parseJobId } from "./job-id.ts";
+import type { Backend, JobWorker } from "./backend.ts";
+import { type JobData, jobId, parseJobId } from "./job-id.ts";
 import { createHandOver, longestMs, mostInARow } from "./throughput/hand-over.ts";
 
 /** What a handler makes of a delivery. children: the job waits for the jobs that name it as their parent. later: delivered again. */
@@ -15,20 +15,20 @@ export type Answer =
   | { readonly do: "children" }
   | { readonly do: "later"; readonly ms: number };
 
-/** Rings what the handled activity leads to. Resolves when the job at hand can be let go (Q4). */
-export type Ring = (bells: readonly Doorbell[]) => Promise<void>;
+/** Enqueues what the handled activity leads to. Resolves when the job at hand can be let go (Q4). */
+export type Enqueue = (specs: readonly JobSpec[]) => Promise<void>;
 
 /** What the slot of a delivery does when its handler is done. */
 export interface Slot {
   /** Does it go on with the next activity of the run? Where it says so, it will, or tells that it does not. */
   countOn(): boolean;
-  /** `refused` is called where the activity is not gone on with after all; awaited before its bell is rung. */
+  /** `refused` is called where the activity is not gone on with after all; awaited before its spec is enqueued. */
   onRefused(activityId: number, refused: () => Promise<void>): void;
   /** Doing this activity twice changes nothing: it may begin before the backend has handed the job over (H6). */
   mayBeginEarly(activityId: number): void;
 }
 
-export type Handler = (delivery: Delivery, ring: Ring, slot: Slot) => Promise<Answer>;
+export type Handler = (delivery: Delivery, enqueue: Enqueue, slot: Slot) => Promise<Answer>;
 
 export interface ServeOptions {
   readonly concurrency?: number;
@@ -39,13 +39,13 @@ export interface ServeOptions {
 export interface Serving {
   /** Deliveries being handled. One whose handler is done does not count: the queue may never answer to what comes after it. */
   active(): number;
-  /** performance.now() of the last delivery, or of the start: a worker that hears nothing while work is due is deaf. */
+  /** performance.now() of the last delivery, or of the start: a worker that hears nothing while work is due is stalled. */
   lastHeard(): number;
   /** Somebody paused the queue: no worker is given anything. Rejects where the queue does not answer. */
   isPaused(): Promise<boolean>;
   /** How many deliveries are handled at once, from now on; those under way go on. */
   setConcurrency(concurrency: number): void;
-  /** A deaf worker gets new connections. What it holds goes on. */
+  /** A stalled worker gets new connections. What it holds goes on. */
   reconnect(): void;
   /** Takes nothing new and waits for what it holds; by force: does not wait. */
   close(force?: boolean): Promise<void>;
@@ -56,21 +56,21 @@ interface ServeParts {
   readonly name: QueueName;
   readonly handler: Handler;
   /** The ordinary way. */
-  readonly ring: Ring;
+  readonly enqueue: Enqueue;
   readonly isPaused: () => Promise<boolean>;
   readonly onError: (error: unknown) => void;
   readonly onClosed: () => void;
 }
 
 export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
-  const { backend, name, handler, ring, onError, onClosed } = parts;
+  const { backend, name, handler, enqueue, onError, onClosed } = parts;
   let active = 0;
   let heard = performance.now();
   const lockDuration = settings.lockDuration ?? 3_000;
   const act = backend.handOverAct(name, lockDuration);
   const handOver = act === null ? null : createHandOver(act, onError);
 
-  async function process(worker: BellWorker, job: Job<BellData>, token: string): Promise<null> {
+  async function process(worker: JobWorker, job: Job<JobData>, token: string): Promise<null> {
     const began = performance.now();
     let delivery = deliveryOf(job);
     let handed: Promise<Handed> = Promise.resolve({ over: true });
@@ -81,13 +81,13 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
       if (next === null) break;
       if (!(slot.promised ? worker.takesMore() : mayGoOn())) {
         await slot.refuse();
-        await ring([next]);
+        await enqueue([next]);
         break;
       }
       handed = goOn(worker, job, token, next);
       if (!slot.beginsEarly(next) && !(await handed).over) {
         await slot.refuse();
-        await ring([next]);
+        await enqueue([next]);
         break;
       }
       delivery = nextDelivery(next);
@@ -96,55 +96,55 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     return null;
   }
 
-  function deliveryOf(job: Job<BellData>): Delivery | null {
+  function deliveryOf(job: Job<JobData>): Delivery | null {
     const id = job.id ?? "";
-    const bell = parseJobId(id);
-    if (bell === null) return null;
-    const { attempt, rings } = bell;
+    const spec = parseJobId(id);
+    if (spec === null) return null;
+    const { attempt, enqueues } = spec;
     const { runId, activityId, epoch } = job.data;
-    return { queue: name, runId, activityId, epoch, jobId: id, attempt, rings, stalled: job.stalledCounter };
+    return { queue: name, runId, activityId, epoch, jobId: id, attempt, enqueues, stalled: job.stalledCounter };
   }
 
-  function nextDelivery(bell: Doorbell): Delivery {
-    const { runId, activityId, epoch, attempt, rings } = bell;
-    return { queue: name, runId, activityId, epoch, jobId: jobId(bell), attempt, rings, stalled: 0 };
+  function nextDelivery(spec: JobSpec): Delivery {
+    const { runId, activityId, epoch, attempt, enqueues } = spec;
+    return { queue: name, runId, activityId, epoch, jobId: jobId(spec), attempt, enqueues, stalled: 0 };
   }
 
-  async function handle(delivery: Delivery, ringOthers: Ring, slot: OpenSlot): Promise<Answer> {
+  async function handle(delivery: Delivery, enqueueOthers: Enqueue, slot: OpenSlot): Promise<Answer> {
     active += 1;
     try {
-      return await handler(delivery, ringOthers, slot);
+      return await handler(delivery, enqueueOthers, slot);
     } finally {
       active -= 1;
     }
   }
 
   /**
-   * Answers with the activity to go on with once the job is let go; whatever else the handler rings is rung.
+   * Answers with the activity to go on with once the job is let go; whatever else the handler enqueues is enqueued.
    * `handed`: has the job at hand become that of the delivery? It is awaited before anything is done with the job.
    */
   async function deliver(
     delivery: Delivery,
     handed: Promise<Handed>,
-    job: Job<BellData>,
+    job: Job<JobData>,
     token: string,
     slot: OpenSlot,
-  ): Promise<Doorbell | null> {
+  ): Promise<JobSpec | null> {
     heard = performance.now();
     const follows = handOver !== null && job.parentKey === undefined;
-    const kept: Doorbell[] = [];
+    const kept: JobSpec[] = [];
     let answer: Answer | null = null;
     let failure: unknown = null;
     try {
-      const ringOthers: Ring = (bells) => {
-        const next = bells.filter((one) => isNext(one) && jobId(one) !== delivery.jobId);
+      const enqueueOthers: Enqueue = (specs) => {
+        const next = specs.filter((one) => isNext(one) && jobId(one) !== delivery.jobId);
         const first = next.find(slot.isCountedOn) ?? next[0];
-        const at = follows && kept.length === 0 && first !== undefined ? bells.indexOf(first) : -1;
-        if (at < 0) return ring(bells);
-        kept.push(...bells.slice(at, at + 1));
-        return ring(bells.toSpliced(at, 1));
+        const at = follows && kept.length === 0 && first !== undefined ? specs.indexOf(first) : -1;
+        if (at < 0) return enqueue(specs);
+        kept.push(...specs.slice(at, at + 1));
+        return enqueue(specs.toSpliced(at, 1));
       };
-      answer = await handle(delivery, ringOthers, slot);
+      answer = await handle(delivery, enqueueOthers, slot);
     } catch (error) {
       failure = error;
     }
@@ -152,14 +152,14 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     if (!held.over) {
       // H6: the job at hand is still the one before.
       await slot.refuse();
-      await ring(answer?.do === "done" ? kept : [held.bell, ...kept]);
+      await enqueue(answer?.do === "done" ? kept : [held.spec, ...kept]);
       if (answer === null) onError(failure);
       return null;
     }
     // A job that is not let go hands nothing over.
     if (answer?.do !== "done") {
       await slot.refuse();
-      await ring(kept);
+      await enqueue(kept);
     }
     if (answer === null) throw failure;
     if (answer.do === "later") {
@@ -172,29 +172,29 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     return next;
   }
 
-  const isNext = (bell: Doorbell) => bell.queue === name && bell.delayMs === 0 && bell.parentJob === null;
+  const isNext = (spec: JobSpec) => spec.queue === name && spec.delayMs === 0 && spec.parentJob === null;
 
-  async function goOn(worker: BellWorker, job: Job<BellData>, token: string, next: Doorbell): Promise<Handed> {
+  async function goOn(worker: JobWorker, job: Job<JobData>, token: string, next: JobSpec): Promise<Handed> {
     const { runId, activityId, epoch } = next;
-    const data: BellData = { runId, activityId, epoch };
+    const data: JobData = { runId, activityId, epoch };
     const to = jobId(next);
     // BullMQ would renew a lock that is gone, and complain.
     worker.letGo(job);
     const handed = await handOver?.({ from: job.id ?? "", to, token, data: JSON.stringify(data) });
     if (handed) worker.follow(job, to, data, token);
     else worker.hold(job, token);
-    return handed === true ? { over: true } : { over: false, bell: next };
+    return handed === true ? { over: true } : { over: false, spec: next };
   }
 
   let { concurrency = 1 } = settings;
-  const open = (): BellWorker => {
+  const open = (): JobWorker => {
     const bounds = {
       concurrency,
       lockDuration,
       stalledInterval: settings.stalledInterval ?? 1_000,
       maxStalledCount: 1_000_000_000,
     };
-    const worker: BellWorker = backend.worker(name, (job, token = "") => process(worker, job, token), bounds);
+    const worker: JobWorker = backend.worker(name, (job, token = "") => process(worker, job, token), bounds);
     worker.on("error", onError);
     return worker;
   };
@@ -210,9 +210,9 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
       worker.concurrency = wanted;
     },
     reconnect() {
-      const deaf = worker;
+      const stalled = worker;
       worker = open();
-      deaf.close(active === 0).catch(onError);
+      stalled.close(active === 0).catch(onError);
     },
     async close(force = false) {
       // BullMQ closes once, and never while a connection of its own is away: so the waiting comes before, where force can overtake it.
@@ -226,16 +226,16 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   };
 }
 
-/** Has the job of a slot become that of its next activity? `bell`: of the activity that has no job. */
-type Handed = { readonly over: true } | { readonly over: false; readonly bell: Doorbell };
+/** Has the job of a slot become that of its next activity? `spec`: of the activity that has no job. */
+type Handed = { readonly over: true } | { readonly over: false; readonly spec: JobSpec };
 
 interface OpenSlot extends Slot {
   /** Somebody counts on it. */
   readonly promised: boolean;
-  isCountedOn(bell: Doorbell): boolean;
-  beginsEarly(bell: Doorbell): boolean;
+  isCountedOn(spec: JobSpec): boolean;
+  beginsEarly(spec: JobSpec): boolean;
   /** All that is counted on, but for the one that is handed over. */
-  refuse(but?: Doorbell | null): Promise<void>;
+  refuse(but?: JobSpec | null): Promise<void>;
 }
 
 function createSlot(mayGoOn: () => boolean): OpenSlot {

@@ -10,7 +10,7 @@ export const healthCodes = {
     means: "The process was asked to end. It finishes what it holds and takes nothing new.",
     fix: "Wait: it ends after DRAIN_TIMEOUT_MS at the latest.",
   },
-  WORKER_DEAF: {
+  WORKER_STALLED: {
     means: "Work is due, and this worker is given none by the queue.",
     fix: "Wait: it connects to the queue anew, and ends itself if that does not help. Start it again then.",
   },

@@ -32,7 +32,7 @@ export function queueHealth(queues: Pick<Queues, "probe">, needed: boolean): Hea
 }
 
 interface WorkerState {
-  readonly deaf: readonly string[];
+  readonly stalled: readonly string[];
   readonly leasesOld: boolean;
   /** The last heartbeat could not be written. */
   readonly beat: unknown;
@@ -44,8 +44,8 @@ export function workerHealth(worker: { health(): WorkerState }): HealthComponent
     needed: true,
     silence: troubleOf("HEALTH_SILENT"),
     look() {
-      const { deaf, leasesOld, beat } = worker.health();
-      if (deaf.length > 0) return troubleOf("WORKER_DEAF");
+      const { stalled, leasesOld, beat } = worker.health();
+      if (stalled.length > 0) return troubleOf("WORKER_STALLED");
       if (leasesOld) return troubleOf("WORKER_LEASES_OLD");
       return beat === null ? null : troubleOfError(beat);
     },

@@ -13,7 +13,7 @@ export async function openStackOrServer(options: StackOptions): Promise<Stack> {
   return server === null ? await openStack(options) : await serverStack(server, options.log ?? silent);
 }
 
-/** Whoever asks a server works for nothing and rings nothing: the server's own do. */
+/** Whoever asks a server works for nothing and enqueues nothing: the server's own do. */
 async function serverStack({ url, token }: NonNullable<Config["server"]>, log: StackLog): Promise<Stack> {
   const { createClient } = await import("@markmill/contract");
   const { remoteStore } = await import("./remote-store.ts");
@@ -38,7 +38,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
   }
   // Of a store and its queues commands use these; the rest is for those who work.
   const store = { clock: { now }, workers, commandStandings } as unknown as Store;
-  const queues = { ring: async () => [], close: async () => undefined } as unknown as Queues;
+  const queues = { enqueue: async () => [], close: async () => undefined } as unknown as Queues;
   return {
     store,
     queues,

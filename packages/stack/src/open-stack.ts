@@ -54,7 +54,7 @@ interface WorkOptions {
   readonly only: string | { readonly batch: string } | null;
   /** Runs get the sandbox and the script they were started with (run-options.ts), not those of this process. */
   readonly obeys: boolean;
-  readonly onDeaf?: () => void;
+  readonly onStalled?: () => void;
   /** What tools of the kind `function` do, by the names that workflows use. Absent: there are none. */
   readonly functions?: Readonly<Record<string, ToolFunction>>;
 }
@@ -194,7 +194,7 @@ interface Ground extends Required<Pick<StackOptions, "config" | "cwd" | "log">> 
   readonly telemetry: Telemetry | null;
 }
 
-async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: WorkOptions) {
+async function startWorking(ground: Ground, { only, obeys, onStalled, functions }: WorkOptions) {
   const { config, cwd, log, store, queues } = ground;
   const { openWorker } = await import("@markmill/worker");
   const { getRun } = await import("@markmill/store/machine");
@@ -235,7 +235,7 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: 
     // A run may have been started with another sandbox than the worker's own, so its commands do not wait for that one.
     unsafe: obeys ? "refuse" : "abstain",
     ...(functions === undefined ? {} : { functions }),
-    onDeaf: onDeaf ?? leave,
+    onStalled: onStalled ?? leave,
   });
   function leave(): void {
     log.error({}, "work is due and nothing is heard, also after reconnecting: leaving");

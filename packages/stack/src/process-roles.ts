@@ -17,8 +17,8 @@ Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,
 
   async begin(stack, { config, log, giveUp }) {
-    const onDeaf = () => giveUp("work is due and nothing is heard, also after reconnecting: leaving");
-    await stack.work({ worker: true, supervisor: false, only: null, obeys: false, onDeaf });
+    const onStalled = () => giveUp("work is due and nothing is heard, also after reconnecting: leaving");
+    await stack.work({ worker: true, supervisor: false, only: null, obeys: false, onStalled });
     // After the thread that renews leases has begun: that one keeps its place.
     standBack(config.worker.nice, log);
     return endsWithTheStack;
@@ -38,7 +38,7 @@ export const supervisorRole: ProcessRole = {
   name: "supervisor",
   help: (command) => `Usage: ${command}
 
-The supervisor: enforces time limits, expires questions, rings again for work
+The supervisor: enforces time limits, expires questions, enqueues again for work
 that the queue has lost, forgets dead workers, deletes what is older than
 RETENTION_DAYS. Start two: one acts, the other takes over. Logs are JSON lines
 (LOG_LEVEL); HEALTH_PORT opens /health/live and /health/ready. SIGTERM stops it.

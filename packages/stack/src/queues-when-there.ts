@@ -1,5 +1,5 @@
 /**
- * The queues of a process that can do without them: the supervisor rings again the bells that it could not ring.
+ * The queues of a process that can do without them: the supervisor enqueues again the specs that it could not enqueue.
  *
  * W1  A server that is away is tried again in the background until it answers. Then the queues mend their connections themselves.
  * W2  A server that cannot keep the queue, or refuses the login, is an error of the start: waiting does not change it. A server that answers
@@ -53,10 +53,10 @@ export async function queuesWhenThere(
   const trying = keepTrying();
   return {
     kind,
-    ring: async (bells) => (opened === null ? bells : await opened.ring(bells)),
+    enqueue: async (specs) => (opened === null ? specs : await opened.enqueue(specs)),
     serve: (...given) => there().serve(...given),
-    live: async (bells) => await there().live(bells),
-    forget: async (bells) => await there().forget(bells),
+    live: async (specs) => await there().live(specs),
+    forget: async (specs) => await there().forget(specs),
     counts: async () => await there().counts(),
     async probe() {
       if (opened === null) throw away ?? new QueueError("QUEUE_UNREACHABLE", "The queue has not been reached yet.");

@@ -120,7 +120,7 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       return found === null ? { members: nothing, next: null } : { members: found.items as never, next: found.next };
     },
     pause: async (id, reason) => void (await client.pauseBatch({ params: { id }, body: { reason } })),
-    resume: async (id) => ({ runs: (await client.resumeBatch({ params: { id } })).runs, rings: nothing }),
+    resume: async (id) => ({ runs: (await client.resumeBatch({ params: { id } })).runs, jobs: nothing }),
     cancel: async (id, reason) => (await client.cancelBatch({ params: { id }, body: { reason } })).runs,
     retry: (id, { keys } = {}) =>
       client.retryWorks({ params: { id }, body: keys === undefined ? {} : { keys: [...keys] } }),

@@ -1,6 +1,6 @@
 /**
  * A tenant's store behind a server: what `store.as(tenant)` gives in a process of its own, over HTTP. Commands do not know which of the two
- * they use. Doorbells are the server's matter: there is nothing to ring here.
+ * they use. JobSpecs are the server's matter: there is nothing to enqueue here.
  */
 import { ApiProblem, type Client, type Got, type Routes } from "@markmill/contract";
 import type { Event, Failure, Parked, Program, Work, WorkKind } from "@markmill/engine";
@@ -138,7 +138,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
             ...(blob === undefined ? {} : { submission: blob }),
           },
         });
-        return { runId: id, created, rings: nothing };
+        return { runId: id, created, jobs: nothing };
       },
       get: details,
       async list(filter = {}, { after, limit = 50 } = {}) {
@@ -205,7 +205,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
           ({ resumed }) => resumed,
           (error: unknown) => (isUnchanged(error) ? 0 : Promise.reject(error)),
         );
-        return { runs, rings: nothing };
+        return { runs, jobs: nothing };
       },
       async fork({ of, from, caps, definition }) {
         const made = await client.retryRun({
@@ -216,7 +216,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
             ...(definition === undefined ? {} : { definition: await upload(definition) }),
           },
         });
-        return { runId: made.id, created: made.created, from: made.from, rings: nothing };
+        return { runId: made.id, created: made.created, from: made.from, jobs: nothing };
       },
       async restart({ of, caps, definition }) {
         const { id, created } = await client.retryRun({
@@ -227,7 +227,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
             ...(definition === undefined ? {} : { definition: await upload(definition) }),
           },
         });
-        return { runId: id, created, rings: nothing };
+        return { runId: id, created, jobs: nothing };
       },
       async delete(id) {
         const gone = await unless404(async () => {
@@ -300,9 +300,9 @@ function queryOf({ after, limit = page }: { readonly after?: string; readonly li
 async function changing(act: () => Promise<unknown>) {
   try {
     await act();
-    return { kind: "committed", rings: nothing } as never;
+    return { kind: "committed", jobs: nothing } as never;
   } catch (error) {
-    if (isUnchanged(error)) return { kind: "dropped", rings: nothing } as never;
+    if (isUnchanged(error)) return { kind: "dropped", jobs: nothing } as never;
     throw error;
   }
 }

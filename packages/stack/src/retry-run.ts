@@ -15,7 +15,7 @@ export interface RetryRequest {
   readonly notes?: NewRun["notes"];
 }
 
-export interface RetriedRun extends Pick<CreatedRun, "runId" | "rings"> {
+export interface RetriedRun extends Pick<CreatedRun, "runId" | "jobs"> {
   /** Where it goes on; null: at the start, and everything is paid again. */
   readonly from: string | null;
 }
@@ -47,15 +47,15 @@ export async function retryRun(
   // A server keeps what it is sent; a store of our own is told first.
   if (other.definition !== undefined) await stack.tenant.definitions.save(other.definition);
   if (from === "START" || (from === null && old.status === "success")) {
-    const { runId, rings } = await stack.tenant.runs.restart({
+    const { runId, jobs } = await stack.tenant.runs.restart({
       ...{ of: old.id, caps, ...other },
       ...(other.definition === undefined || notes === undefined ? {} : { notes }),
     });
-    return { runId, rings, from: null };
+    return { runId, jobs, from: null };
   }
   const { fork } = stack.tenant.runs;
-  const { runId, rings, from: way } = await fork({ of: old.id, from: from?.split("/") ?? null, caps, ...other });
-  return { runId, rings, from: way.map((node) => node ?? "what was under way").join("/") };
+  const { runId, jobs, from: way } = await fork({ of: old.id, from: from?.split("/") ?? null, caps, ...other });
+  return { runId, jobs, from: way.map((node) => node ?? "what was under way").join("/") };
 }
 
 /** As admission writes it into the options of a run (store's admit.ts). */

@@ -26,8 +26,8 @@ export function serveOnly(queues: Queues, serves: (runId: string) => Promise<boo
     serve: (queue, handler, options) =>
       queues.serve(
         queue,
-        async (delivered, ring, slot) => {
-          if (await isMine(delivered.runId)) return await handler(delivered, ring, slot);
+        async (delivered, enqueue, slot) => {
+          if (await isMine(delivered.runId)) return await handler(delivered, enqueue, slot);
           const times = refusals.get(delivered.activityId) ?? 0;
           if (refusals.size >= remembered) refusals.clear();
           refusals.set(delivered.activityId, times + 1);

@@ -2,7 +2,7 @@
  * A run is made from what a person asked for: the command line and an API ask in the same way.
  *
  * kill -9 between any two lines: a script or a submission without a run is an orphan that the supervisor deletes; a run that was
- * created and not rung is rung by the supervisor.
+ * created and not enqueued is enqueued by the supervisor.
  */
 import type { Limits } from "@markmill/engine";
 import type { CreatedRun, NewRun } from "@markmill/store";
@@ -23,7 +23,7 @@ export interface StartRequest
   readonly options: RunOptions | null;
 }
 
-/** Its rings are the caller's matter: who starts a worker of its own rings when that one listens. */
+/** Its enqueues are the caller's matter: who starts a worker of its own enqueues when that one listens. */
 export async function startRun({ tenant }: Pick<Stack, "tenant">, request: StartRequest): Promise<CreatedRun> {
   const { patienceMs, submission, options, ...plain } = request;
   return await tenant.runs.create({

@@ -25,7 +25,7 @@ const away = (doing: string) => new QueueError("QUEUE_UNREACHABLE", `${doing}: c
 it("tells of an outage when it begins, once a minute and when it ends, however many meet it", () => {
   const { lines, log, told } = heard();
   for (let step = 0; step < 150 * 100; step += 1) {
-    if (step % 2 === 0) log.warn({ err: away("Ringing") }, "the queue");
+    if (step % 2 === 0) log.warn({ err: away("Enqueuing") }, "the queue");
     else log.error({ err: away("Serving control"), run: step }, "an activity could not be advanced");
     vi.advanceTimersByTime(10);
   }
@@ -35,7 +35,7 @@ it("tells of an outage when it begins, once a minute and when it ends, however m
   expect(lines[0]).toMatchObject({
     level: "warn",
     message: "the queue",
-    fields: { component: "queue", code: "QUEUE_UNREACHABLE", error: "Ringing: connect ECONNREFUSED" },
+    fields: { component: "queue", code: "QUEUE_UNREACHABLE", error: "Enqueuing: connect ECONNREFUSED" },
   });
   expect(lines[0]?.fields.fix).toContain("REDIS_URL");
   expect(lines[1]?.fields).toMatchObject({ times: 6_001, heldBack: 5_999 });
@@ -55,7 +55,7 @@ it("tells of an outage when it begins, once a minute and when it ends, however m
 it("keeps different troubles apart, and defects by their words", () => {
   const { lines, log } = heard();
   for (const id of [17, 18]) {
-    log.warn({ err: away("Ringing") }, "the queue");
+    log.warn({ err: away("Enqueuing") }, "the queue");
     log.warn({ err: new StoreError("STORE_FULL", "disk full") }, "no heartbeat");
     log.error({ err: new StoreError("STORE_BUG", `odd ${id}`) }, "an activity could not be claimed");
     log.error({ err: new StoreError("STORE_BUG", `odder ${id}`) }, "an activity could not be claimed");
@@ -85,7 +85,7 @@ it("tells an outage that follows another one", () => {
   const { log, told } = heard();
   for (let outage = 0; outage < 2; outage += 1) {
     for (let second = 0; second < 5; second += 1) {
-      log.warn({ err: away("Ringing") }, "the queue");
+      log.warn({ err: away("Enqueuing") }, "the queue");
       vi.advanceTimersByTime(1_000);
     }
     vi.advanceTimersByTime(15_000);
@@ -97,7 +97,7 @@ it("a trouble that comes and goes costs two lines a minute in the long run", () 
   const { lines, log } = heard();
   for (let minute = 0; minute < 10; minute += 1) {
     for (const pauseMs of [1_000, 14_000, 15_000, 30_000]) {
-      log.warn({ err: away("Ringing") }, "the queue");
+      log.warn({ err: away("Enqueuing") }, "the queue");
       vi.advanceTimersByTime(pauseMs);
     }
   }

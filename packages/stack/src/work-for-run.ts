@@ -19,20 +19,20 @@ export async function mustWork(stack: Stack, config: Config): Promise<boolean> {
   return config.server === null && others === 0;
 }
 
-/** Starts to work, and rings what waits. */
+/** Starts to work, and enqueues what waits. */
 export async function workFor(stack: Stack, rootId: string): Promise<void> {
-  const { admitAtOnce, readyRings } = await import("@markmill/store/machine");
+  const { admitAtOnce, readyJobs } = await import("@markmill/store/machine");
   await stack.work({ worker: true, supervisor: true, only: rootId, obeys: true });
   // A queued run would wait for others that nobody works for.
   await admitAtOnce(stack.store.machine, rootId);
-  await stack.queues.ring(await readyRings(stack.store.machine.database.calm, [rootId]));
+  await stack.queues.enqueue(await readyJobs(stack.store.machine.database.calm, [rootId]));
 }
 
-/** The same for a class: its runs under way are rung at once, the others as they are admitted. */
+/** The same for a class: its runs under way are enqueued at once, the others as they are admitted. */
 export async function workForBatch(stack: Stack, batchId: string): Promise<void> {
-  const { readyRings } = await import("@markmill/store/machine");
+  const { readyJobs } = await import("@markmill/store/machine");
   await stack.work({ worker: true, supervisor: true, only: { batch: batchId }, obeys: true });
   const running = await everyWork(stack.tenant.batches, batchId, { standing: ["running"] });
   const runs = running.flatMap((work) => work.try?.runId ?? []);
-  await stack.queues.ring(await readyRings(stack.store.machine.database.calm, runs));
+  await stack.queues.enqueue(await readyJobs(stack.store.machine.database.calm, runs));
 }

@@ -1,6 +1,6 @@
 /**
  * What workers, supervisors and the composition root need (`@markmill/store/machine`): statements over `store.machine`. They act on ids
- * that come from claims, doorbells and rows, whosever they are, and take the tenant from the run's row. Nothing that serves a request may
+ * that come from claims, jobs and rows, whosever they are, and take the tenant from the run's row. Nothing that serves a request may
  * import this (scripts/check-imports.ts): there it is `store.as(tenant)`.
  */
 
@@ -21,9 +21,9 @@ export {
 } from "./calls/tool-calls.ts";
 export type { Claim, Claimed } from "./commit/claim.ts";
 export type { Committed } from "./commit/committer.ts";
-export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/lost-doorbells.ts";
+export { enqueueAgain, leaveQuiet, type QuietActivity, quietActivities } from "./commit/lost-jobs.ts";
 export { oldestDue } from "./commit/oldest-due.ts";
-export { readyRings } from "./commit/ready-rings.ts";
+export { readyJobs } from "./commit/ready-jobs.ts";
 export type { Activity, LoadedRun } from "./commit/run-row.ts";
 export type { Database } from "./database/database.ts";
 export { migrate } from "./database/migrate.ts";
@@ -99,7 +99,7 @@ export {
   takeDeadSessions,
 } from "./sessions/sessions.ts";
 export { type AdmittedRuns, admitAtOnce, admitRuns } from "./shares/admit-runs.ts";
-export type { Followed } from "./throughput/followed.ts";
+export type { ClaimedAhead } from "./throughput/claim-ahead.ts";
 export { watch } from "./watch/watch.ts";
 export {
   type DueDelivery,

@@ -3,7 +3,7 @@
  *
  * O1  An id of another tenant is an id that does not exist: the same answer, the same error, and nothing changes.
  * O2  Nothing here takes a tenant as an argument: it is said once, by `store.as(tenant)`.
- * O3  `rings` in an answer are doorbells the caller is to ring. Lost ones are rung by the supervisor.
+ * O3  `enqueues` in an answer are jobs the caller is to enqueue. Lost ones are enqueued by the supervisor.
  */
 
 import type { Ownership } from "./access/ownership.ts";
@@ -39,7 +39,7 @@ import { type Replay, replayRun } from "./read/replay-run.ts";
 import { type UsageBy, type UsageFilter, type UsageLine, type UsagePage, usageBy } from "./read/usage.ts";
 import { type Wait, waitsOf } from "./read/waits-of.ts";
 import { cancelRun, type Outside, stopRun } from "./runs/apply-event.ts";
-import { type Births, type CreatedRun, createRun, type NewRun } from "./runs/create-run.ts";
+import { type CreatedRun, createRun, type NewRun, type RunCreator } from "./runs/create-run.ts";
 import { deleteRun } from "./runs/delete-runs.ts";
 import { type ForkedRun, type ForkRequest, forkRun } from "./runs/fork-run.ts";
 import { type RestartRequest, restartRun } from "./runs/restart-run.ts";
@@ -166,7 +166,7 @@ export interface TenantMemory {
   delete(name: string): Promise<boolean>;
 }
 
-export interface TenantParts extends Outside, Births {
+export interface TenantParts extends Outside, RunCreator {
   readonly movements: Movements;
   readonly ownership: Ownership;
   readonly blobs: Blobs;
@@ -209,7 +209,7 @@ export function createTenantStore(parts: TenantParts, tenant: string): TenantSto
   };
 }
 
-const dropped: Committed = { kind: "dropped", rings: [] };
+const dropped: Committed = { kind: "dropped", jobs: [] };
 
 function tenantDefinitions({ database, definitions }: TenantParts, tenant: string): TenantDefinitions {
   const find = (hash: string) => definitions.find({ tenant, hash });
@@ -265,7 +265,7 @@ function tenantRuns(parts: TenantParts, tenant: string): TenantRuns {
     charges: (rootId) => read(rootId, [], () => chargesOf(database, rootId)),
     cancel: (id, message) => act(id, () => cancelRun(parts, id, message)),
     stop: (id) => act(id, () => stopRun(parts, id)),
-    resume: (rootId) => read(rootId, { runs: 0, rings: [] }, () => resumeTree(parts, rootId)),
+    resume: (rootId) => read(rootId, { runs: 0, jobs: [] }, () => resumeTree(parts, rootId)),
     fork: (request) => act(request.of, () => forkRun(parts, tenant, request)),
     restart: (request) =>
       act(request.of, async () => {

@@ -59,7 +59,7 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
 
   return {
     queue: queue.option,
-    ringing: (run, ring) => queue.within(placeOf(run), ring),
+    enqueuing: (run, enqueue) => queue.within(placeOf(run), enqueue),
 
     started({ id, rootId, route, traceparent, forkOf, created, tookMs }) {
       const to = now();

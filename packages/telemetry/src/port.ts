@@ -113,8 +113,8 @@ export interface Figure {
 export interface Telemetry {
   /** For the `telemetry` option of BullMQ's queues and workers. */
   readonly queue: QueueOption;
-  /** What is rung in `ring` is rung for this run. */
-  ringing<T>(run: TracedRun, ring: () => T): T;
+  /** What is enqueued in `enqueue` is enqueued for this run. */
+  enqueuing<T>(run: TracedRun, enqueue: () => T): T;
   started(run: StartedRun): void;
   ended(run: EndedRun): void;
   answered(ask: AnsweredAsk): void;

@@ -49,7 +49,7 @@ const tools: Record<string, (values: Readonly<Record<string, unknown>>) => unkno
     left.unref();
     return say("left");
   },
-  deaf: () => {
+  stalled: () => {
     process.stdin.pause();
     process.on("SIGTERM", () => undefined);
     setInterval(() => undefined, 1_000);

@@ -55,7 +55,7 @@ export interface OpenWorkerParts {
   readonly log: Log;
   /** Absent: nobody watches. */
   readonly telemetry?: Telemetry | null;
-  readonly onDeaf: () => void;
+  readonly onStalled: () => void;
   readonly failPoint?: WorkerParts["failPoint"];
   readonly sessionFailPoint?: SessionKeeperParts["failPoint"];
 }
@@ -155,7 +155,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       if (excess !== null) return excess;
       const started = await startCall(store, run, activity, job);
       if (started.kind === "refused") return started.failure;
-      await queues.ring(started.rings);
+      await queues.enqueue(started.jobs);
       return null;
     },
   });
@@ -189,7 +189,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     log,
     telemetry: parts.telemetry ?? null,
     onRootEnded: async (rootId) => sessions?.end(rootId),
-    onDeaf: parts.onDeaf,
+    onStalled: parts.onStalled,
     ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
   });
 

@@ -18,7 +18,7 @@ export interface Reaping {
 }
 
 /** A session younger than this may belong to a run whose row is not written yet. */
-const newbornMs = 30_000;
+const youngMs = 30_000;
 
 export async function reapSessions(
   database: Database,
@@ -46,7 +46,7 @@ export async function reapSessions(
   for (const { id, labels, status } of listed) {
     // Other installations may share the engine.
     if (labels.app !== app) continue;
-    const young = Date.now() - Date.parse(labels.created) < newbornMs;
+    const young = Date.now() - Date.parse(labels.created) < youngMs;
     // One that waits for its run, made ahead of time, a judge's and its guests' belong to the worker that made them.
     const wanted = labels.run === "" || isJudgeSession(id) ? workers.has(labels.worker) : live.has(id);
     if (status === "dead" || !(wanted || young)) await remove(id);

@@ -1,17 +1,17 @@
 /**
- * A worker: takes a doorbell, claims the activity, performs it, advances the run, rings what is next, and only then lets the job go.
+ * A worker: takes a job, claims the activity, performs it, advances the run, enqueues what is next, and only then lets the job go.
  * It holds nothing between jobs (I5) but the claim of what it goes on with (claims-ahead.ts), which ends by itself.
  *
  * kill -9 before the claim: the job is delivered again. After the claim: the lease runs out and the next delivery takes over. After
  * the work, before the commit: a paid reply is found by its memo, commands are repeated from a checkpoint (sessions.ts). After the commit,
- * before the ring: the rows are ready; the redelivered job finds its activity done and rings them, and so does the supervisor. One that was
- * claimed with the commit is rung by the supervisor when its lease is over. After the ring, before the job is let go: the second delivery
- * finds nothing to do, and rings again what the first may not have got onto the wire (queue, Q4).
+ * before the enqueue: the rows are ready; the redelivered job finds its activity done and enqueues them, and so does the supervisor. One that was
+ * claimed with the commit is enqueued by the supervisor when its lease is over. After the enqueue, before the job is let go: the second delivery
+ * finds nothing to do, and enqueues again what the first may not have got onto the wire (queue, Q4).
  *
  * What is done in each case is decided in decide/, by pure functions; here they are asked and obeyed.
  */
 import { type Delivery, type WorkKind, type WorkQueue, workKinds } from "@markmill/engine";
-import type { Answer, Queues, Ring, Serving, Slot } from "@markmill/queue";
+import type { Answer, Enqueue, Queues, Serving, Slot } from "@markmill/queue";
 import type { StoreError } from "@markmill/store";
 import {
   breakRun,
@@ -38,7 +38,15 @@ import {
 import { afterRefusedCommit } from "./decide/after-refused-commit.ts";
 import { eventOf } from "./decide/event-of.ts";
 import { giveBack as decideGivingBack } from "./decide/give-back.ts";
-import { afterListening, afterProbe, deafMs, type Health, type Hearing, healthOf, isSilent } from "./decide/hearing.ts";
+import {
+  afterListening,
+  afterProbe,
+  type Health,
+  type Hearing,
+  healthOf,
+  isSilent,
+  stalledMs,
+} from "./decide/hearing.ts";
 import { isOvertaken } from "./decide/is-overtaken.ts";
 import { finishAndLeave } from "./finish-and-leave.ts";
 import { LeaseLost, WorkerLeaves } from "./finish-requests.ts";
@@ -66,13 +74,13 @@ export interface WorkerParts {
   readonly telemetry?: Telemetry | null;
   /** A root run has ended: what was kept for it may go. */
   readonly onRootEnded: (rootId: string) => Promise<void>;
-  /** Called when the worker stays deaf although it has reconnected, and has finished what it held. */
-  readonly onDeaf: () => void;
+  /** Called when the worker stays stalled although it has reconnected, and has finished what it held. */
+  readonly onStalled: () => void;
   /** Named points where a test kills the process. */
   readonly failPoint?: (point: FailPoint, kind: WorkKind | null) => void | Promise<void>;
 }
 
-type FailPoint = "before-claim" | "after-claim" | ToolFailPoint | "after-work" | "after-commit" | "after-ring";
+type FailPoint = "before-claim" | "after-claim" | ToolFailPoint | "after-work" | "after-commit" | "after-enqueue";
 
 export interface Log {
   info(fields: object, message: string): void;
@@ -113,7 +121,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   const failPoint = parts.failPoint ?? (() => undefined);
   const claims = createClaimsAhead(store.leaseMs);
 
-  async function handle(delivered: Delivery, ring: Ring, slot: Slot): Promise<Answer> {
+  async function handle(delivered: Delivery, enqueue: Enqueue, slot: Slot): Promise<Answer> {
     await failPoint("before-claim", null);
     let claim: Claim;
     const before = claims.take(delivered);
@@ -129,7 +137,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     }
     const decided = afterClaim(claim);
     if (decided.do === "answer") {
-      if (decided.rings !== null) await ring(decided.rings);
+      if (decided.jobs !== null) await enqueue(decided.jobs);
       return decided.answer;
     }
     const { claimed } = decided;
@@ -146,7 +154,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
         const kept = await renewLeases(store.database, [activity], store.leaseMs);
         if (kept.get(activity.id) !== "renewed") return { do: "later", ms: store.leaseMs };
       }
-      return await carryOut(mine, ring, slot);
+      return await carryOut(mine, enqueue, slot);
     } catch (error) {
       log.error(
         { err: error, run: delivered.runId, activity: delivered.activityId },
@@ -163,7 +171,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     }
   }
 
-  async function carryOut(mine: Held, ring: Ring, slot: Slot): Promise<Answer> {
+  async function carryOut(mine: Held, enqueue: Enqueue, slot: Slot): Promise<Answer> {
     const { claimed, controller, delivered } = mine;
     const { run, activity } = claimed;
     await failPoint("after-claim", activity.kind);
@@ -178,19 +186,19 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       return giveBack(mine, decided.ms);
     }
     const committed = await commit(mine, decided.done, activity.leased && !draining && slot.countOn());
-    if (committed.kind === "committed" && committed.followed !== null) {
-      const { activity: next } = committed.followed.claimed;
-      claims.keep(committed.followed);
+    if (committed.kind === "committed" && committed.claimedAhead !== null) {
+      const { activity: next } = committed.claimedAhead.claimed;
+      claims.keep(committed.claimedAhead);
       slot.onRefused(next.id, async () => {
         // Where that fails, the lease runs out.
         if (claims.drop(next.id)) await releaseClaims(store.database, [next]).catch(() => undefined);
       });
     }
-    // A light one needs no lease: the run's revision lets only one of two pass.
-    if (committed.kind === "committed") for (const { id } of committed.run.light) slot.mayBeginEarly(id);
+    // An inline one needs no lease: the run's revision lets only one of two pass.
+    if (committed.kind === "committed") for (const { id } of committed.run.inline) slot.mayBeginEarly(id);
     await failPoint("after-commit", activity.kind);
-    await ring(committed.rings);
-    await failPoint("after-ring", activity.kind);
+    await enqueue(committed.jobs);
+    await failPoint("after-enqueue", activity.kind);
     if (committed.kind === "committed" && committed.run.state.phase.is === "ended" && run.parent === null) {
       await parts
         .onRootEnded(run.rootId)
@@ -205,8 +213,8 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     try {
       const event = eventOf(activity, done, { at: store.clock.now(), seed: drawSeed() });
       const source = { id: activity.id, claim: activity.claim };
-      const follows = goesOn ? workKinds[activity.kind].queue : null;
-      const committed = await store.commit({ run, event, source, follows });
+      const claimsAhead = goesOn ? workKinds[activity.kind].queue : null;
+      const committed = await store.commit({ run, event, source, claimsAhead });
       if (committed.kind === "committed") {
         mine.watched?.end(endOf(done));
         mine.watched = null;
@@ -238,9 +246,9 @@ export function startWorker(parts: WorkerParts): RunningWorker {
 
   async function giveBack({ claimed, delivered, acted }: Held, ms: number): Promise<Answer> {
     const { id, claim } = claimed.activity;
-    const { release, ring, answer } = decideGivingBack(claimed.run, claimed.activity, delivered, { ms, acted });
+    const { release, job, answer } = decideGivingBack(claimed.run, claimed.activity, delivered, { ms, acted });
     if (release) await releaseClaims(store.database, [{ id, claim }], ms).catch(() => undefined);
-    if (ring !== null) await queues.ring([ring]);
+    if (job !== null) await queues.enqueue([job]);
     return answer;
   }
 
@@ -316,7 +324,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
             for (const { controller } of held.values()) controller.abort(new WorkerLeaves());
           },
           stopped: stopped.signal,
-          leave: parts.onDeaf,
+          leave: parts.onStalled,
         });
       }
       if (decided === "hears") reconnected.delete(queue);
@@ -331,7 +339,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     if (paused !== false) return paused === null ? "away" : "paused";
     return await queues.probe().then(() => "open" as const, afterProbe);
   }
-  const listening = setInterval(() => void listen(), deafMs / 2);
+  const listening = setInterval(() => void listen(), stalledMs / 2);
 
   const health = () =>
     healthOf(

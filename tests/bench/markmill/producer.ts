@@ -1,4 +1,4 @@
-/** Markmill under test: this process creates runs and rings, a worker of its own process does the rest. */
+/** Markmill under test: this process creates runs and enqueues, a worker of its own process does the rest. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -25,11 +25,11 @@ await serveSystem(async (start) => {
       ...(supervisor === null ? {} : { supervisor: supervisor.pid }),
     },
     async run(created) {
-      const { runId, rings } = await createRun(store, { definition });
+      const { runId, jobs } = await createRun(store, { definition });
       if (start.workload.kind === "ask") return;
       const ended = new Promise<void>((resolve) => waiting.set(runId, resolve));
       created();
-      await queues.ring(rings);
+      await queues.enqueue(jobs);
       await ended;
     },
     durableSteps: () => countSteps(store, start),

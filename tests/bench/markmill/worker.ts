@@ -16,7 +16,7 @@ attendProducer(async (start) => {
     catalogue: builtInCatalogue,
     sandbox: null,
     log: quietLog("worker"),
-    onDeaf: () => console.error("worker: deaf"),
+    onStalled: () => console.error("worker: stalled"),
   });
   return async () => {
     await worker.drain();

@@ -5,7 +5,7 @@
 import type { JobState, QueueJob, QueueJobJson } from "@bull-board/api/typings/app";
 import { failureCodes } from "@markmill/engine";
 import { modelFailureCodes } from "@markmill/llm";
-import { type BellData, queueErrorCodeOf, queueErrorCodes, type WatchedQueue } from "@markmill/queue";
+import { type JobData, queueErrorCodeOf, queueErrorCodes, type WatchedQueue } from "@markmill/queue";
 import { workFailureCodes } from "@markmill/stack";
 import { type BoardActivity, type BoardRun, storeErrorCodes } from "@markmill/store";
 import { notFound } from "../refusal.ts";
@@ -70,7 +70,7 @@ export const runJobId = (runId: string) => `run-${runId}`;
 /** One that the queue has. `activity`, null: Postgres does not know it any more. */
 export function queuedJob(queue: string, queued: QueuedJob, activity: BoardActivity | null): BoardJob {
   const json = queued.toJSON() as unknown as QueueJobJson;
-  const { runId, activityId, epoch } = queued.data as BellData;
+  const { runId, activityId, epoch } = queued.data as JobData;
   return new BoardJob({
     id: queued.id ?? "",
     name: activity === null ? `activity ${activityId} · run ${runId}` : nameOf(activity),
@@ -104,7 +104,7 @@ function failedReasonOf(text: string, activity: BoardActivity | null): string {
   if (code !== undefined && Object.hasOwn(words, code)) return reasonOf(code);
   const told = queueErrorCodeOf(text);
   return told === "QUEUE_BUG"
-    ? "The job failed for a reason without a code. Fix: look into the log of the worker; the job is rung again."
+    ? "The job failed for a reason without a code. Fix: look into the log of the worker; the job is enqueued again."
     : reasonOf(told);
 }
 
@@ -180,7 +180,7 @@ function stateOf({ state, kind, failure }: BoardActivity): JobState {
   return state === "ready" ? "waiting" : "unknown";
 }
 
-/** With its run: a light activity that is done is found by its run alone. */
+/** With its run: an inline activity that is done is found by its run alone. */
 function endedJobId({ id, attempt, runId }: BoardActivity): string {
   return `a${id}-${attempt}.${runId}`;
 }

@@ -13,7 +13,7 @@ import type {
   Status,
 } from "@bull-board/api/typings/app";
 import type { QueueName } from "@markmill/engine";
-import { type BellData, parseJobId, type Queues, type WatchedQueue } from "@markmill/queue";
+import { type JobData, parseJobId, type Queues, type WatchedQueue } from "@markmill/queue";
 import type { BoardActivity } from "@markmill/store";
 import { Refusal } from "../refusal.ts";
 import type { BoardHistory } from "./board-history.ts";
@@ -101,11 +101,11 @@ export class BoardQueue extends BaseAdapter {
       const run = (await history.tree(runId))?.runs.find((one) => one.id === runId);
       return run === undefined ? null : runJob(run);
     }
-    const bell = parseJobId(id);
-    const queued = bell === null ? undefined : await this.#look((queue) => queue.getJob(id), undefined);
+    const enqueuer = parseJobId(id);
+    const queued = enqueuer === null ? undefined : await this.#look((queue) => queue.getJob(id), undefined);
     // One that the queue keeps for its parent's sake has ended all the same, and Postgres knows how.
     if (queued !== undefined && queued.finishedOn === undefined) return (await this.#named([queued]))[0] ?? null;
-    const ended = bell === null ? readEndedJobId(id) : { activityId: bell.activityId, runId: null };
+    const ended = enqueuer === null ? readEndedJobId(id) : { activityId: enqueuer.activityId, runId: null };
     if (ended === null) return null;
     const activity = await history.activity(ended.activityId, ended.runId);
     return activity === null || activity.queue !== name ? null : activityJob(activity);
@@ -176,7 +176,7 @@ export class BoardQueue extends BaseAdapter {
     await this.#change((queue) => queue.clean(graceMs, Number.MAX_SAFE_INTEGER, status));
   }
 
-  // The rest is not for a board: jobs come from runs, and what is lost is rung again.
+  // The rest is not for a board: jobs come from runs, and what is lost is enqueued again.
   addJob = () => refuse();
   obliterate = () => refuse();
   removeJobScheduler = () => refuse();
@@ -209,13 +209,13 @@ export class BoardQueue extends BaseAdapter {
     const found = await this.#look((queue) => queue.getJobs(["failed"], 0, mostFailed - 1), []);
     const jobs = found.filter((job) => job !== undefined);
     if (jobs.length === 0) return [];
-    const places = jobs.map(({ data }) => data as BellData);
+    const places = jobs.map(({ data }) => data as JobData);
     const [known, open] = await Promise.all([
       history.named(places),
       history.openRuns([...new Set(places.map(({ runId }) => runId))]),
     ]);
     return jobs.flatMap((job) => {
-      const { activityId, runId } = job.data as BellData;
+      const { activityId, runId } = job.data as JobData;
       const activity = known.get(activityId) ?? null;
       const over = !open.has(runId) || (activity !== null && hasEnded(activity));
       return over ? [] : [queuedJob(name, job, activity)];
@@ -223,7 +223,7 @@ export class BoardQueue extends BaseAdapter {
   }
 
   async #named(jobs: Awaited<ReturnType<WatchedQueue["getJobs"]>>): Promise<BoardJob[]> {
-    const ours = jobs.map((job) => ({ job, data: job.data as BellData }));
+    const ours = jobs.map((job) => ({ job, data: job.data as JobData }));
     const known = await this.#parts.history.named(ours.map(({ data }) => data));
     return ours.map(({ job, data }) => queuedJob(this.#parts.name, job, known.get(data.activityId) ?? null));
   }

@@ -5,7 +5,7 @@
  * B1  It shows ids, nodes and workflow files, of all tenants: no names, labels, texts or messages of anybody. ops belongs to the
  *     installation. The run behind a job is a link into the API, which asks for the rights of its own.
  * B2  It changes nothing unless it may (BOARD_WRITES), and then only what `changes` lists, each of which is in the audit log. Nothing of
- *     it can lose work: Postgres is the truth, and what is taken from a queue is rung again.
+ *     it can lose work: Postgres is the truth, and what is taken from a queue is enqueued again.
  * B3  Whoever leads from a run to the board goes to `/board/runs/ID`.
  */
 import { createBullBoard } from "@bull-board/api";

@@ -16,7 +16,7 @@ import type { Upload } from "../upload-of.ts";
 
 type Names = "listAsks" | "answerAsk" | "uploadFile" | "downloadFile" | "uploadSubmission" | "getSubmission";
 
-export function askAndFileHandlers({ bell, settings }: ApiParts, submissions: KnownSubmissions): Some<Names> {
+export function askAndFileHandlers({ enqueuer, settings }: ApiParts, submissions: KnownSubmissions): Some<Names> {
   return {
     async listAsks({ query: { run, limit, cursor }, caller: { store } }) {
       const rootId = run === undefined ? null : (await store.runs.get(run))?.rootId;
@@ -31,7 +31,7 @@ export function askAndFileHandlers({ bell, settings }: ApiParts, submissions: Kn
       if (ask === null) throw notFound("such question");
       if (ask.state !== "open") throw new Refusal("ASK_CLOSED", { detail: `It is ${ask.state}.` });
       const committed = await store.asks.answer(id, text, principal.name);
-      bell.ring(committed.rings);
+      enqueuer.enqueue(committed.jobs);
       if (committed.kind !== "committed") throw new Refusal("ASK_CLOSED");
       return { body: { id, runId: ask.runId } };
     },

@@ -49,7 +49,7 @@ type Shown<Name extends keyof Routes> = Got<Routes[Name]>;
 
 const standingsForMs = 1_000;
 
-export function batchHandlers({ store: installation, bell, settings, catalogue }: ApiParts): Some<Names> {
+export function batchHandlers({ store: installation, enqueuer, settings, catalogue }: ApiParts): Some<Names> {
   const standings = shareAnswer(() => installation.commandStandings(), standingsForMs);
   return {
     async saveBatch({ body, caller: { store } }) {
@@ -196,8 +196,8 @@ export function batchHandlers({ store: installation, bell, settings, catalogue }
     },
 
     async resumeBatch({ params: { id }, caller: { store } }) {
-      const { runs, rings } = await store.batches.resume(id);
-      bell.ring(rings);
+      const { runs, jobs } = await store.batches.resume(id);
+      enqueuer.enqueue(jobs);
       return await changed(store, id, runs);
     },
 

@@ -34,7 +34,7 @@ export function operationHandlers(
   parts: ApiParts,
   watched: { readonly streams: Streams; readonly meter: Meter; readonly closing: AbortSignal },
 ): Some<Names> {
-  const { store, bell, catalogue, settings, version } = parts;
+  const { store, enqueuer, catalogue, settings, version } = parts;
   const document = openapiDocument(version);
   const text = JSON.stringify(document);
   const docs = docsPage(document);
@@ -60,7 +60,7 @@ export function operationHandlers(
     silence: troubleOf("HEALTH_SILENT"),
     look: async () => sandboxTrouble(await store.commandStandings()),
   };
-  const ready = lookAfter(() => [itself, databaseHealth(store), queueHealth(bell, false), workers, sandbox]);
+  const ready = lookAfter(() => [itself, databaseHealth(store), queueHealth(enqueuer, false), workers, sandbox]);
   return {
     async listModels({ query, caller }) {
       const aliases = Map.groupBy(catalogue.aliases, ([, name]) => name);
@@ -128,7 +128,7 @@ export function operationHandlers(
     },
 
     async listQueues({ query }) {
-      const counts = await bell.counts();
+      const counts = await enqueuer.counts();
       const all = Object.entries(counts ?? {}).map(([name, of]) => ({ name, counts: { ...of } }));
       return { body: { reachable: counts !== null, ...cutPage(all, ({ name }) => name, query) } };
     },

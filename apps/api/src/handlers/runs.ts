@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Definition as Checked, checkStart, inputName } from "@markmill/definition";
-import type { Doorbell, Limits } from "@markmill/engine";
+import type { JobSpec, Limits } from "@markmill/engine";
 import { defaultLimits, readArchive } from "@markmill/grading/submission";
 import { presentDifference, presentDoing, presentRun, presentRunSummary, warnNoExecutor } from "@markmill/stack";
 import { type Committed, type Definition, type RunDetail, StoreError, type TenantStore } from "@markmill/store";
@@ -41,13 +41,13 @@ interface Caps {
 }
 
 export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Some<Names> {
-  const { bell, settings, telemetry } = parts;
+  const { enqueuer, settings, telemetry } = parts;
   const fold = inTurn(mostFolds);
   const standings = shareAnswer(() => parts.store.commandStandings(), standingsForMs);
 
-  function ringFor(rootId: string, rings: readonly Doorbell[]): void {
-    if (telemetry == null) bell.ring(rings);
-    else telemetry.ringing({ id: rootId, rootId }, () => bell.ring(rings));
+  function enqueueFor(rootId: string, jobs: readonly JobSpec[]): void {
+    if (telemetry == null) enqueuer.enqueue(jobs);
+    else telemetry.enqueuing({ id: rootId, rootId }, () => enqueuer.enqueue(jobs));
   }
 
   /** The submission's paths: known from its upload, or read from the tar. */
@@ -106,7 +106,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         ...(audit === null ? {} : { audit }),
         takesTurn: true,
       });
-      ringFor(created.runId, created.rings);
+      enqueueFor(created.runId, created.jobs);
       const { runId, created: isNew } = created;
       return {
         audited: isNew,
@@ -260,8 +260,8 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
 
     async resumeRun({ params: { id }, caller: { store } }) {
       const run = await open(store, id);
-      const { runs, rings } = await store.runs.resume(run.rootId);
-      bell.ring(rings);
+      const { runs, jobs } = await store.runs.resume(run.rootId);
+      enqueuer.enqueue(jobs);
       if (runs === 0)
         throw new Refusal("RUN_UNCHANGED", { detail: "It is not stopped, and nothing in it waits to be resumed." });
       const now = await find(store, id);
@@ -287,7 +287,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
           ...(other === null ? {} : { definition: other, notes }),
           ...(key === undefined ? {} : { key: { text: key, requestHash } }),
         });
-        ringFor(created.runId, created.rings);
+        enqueueFor(created.runId, created.jobs);
         return retried(created.runId, created.created, ["START"]);
       }
       const forked = await store.runs.fork({
@@ -295,7 +295,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         ...(other === null ? {} : { definition: other }),
         ...(key === undefined ? {} : { key: { text: key, requestHash } }),
       });
-      ringFor(forked.runId, forked.rings);
+      enqueueFor(forked.runId, forked.jobs);
       return retried(forked.runId, forked.created, [...forked.from]);
     },
 
@@ -306,7 +306,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
   };
 
   async function changed(store: TenantStore, id: string, committed: Committed) {
-    bell.ring(committed.rings);
+    enqueuer.enqueue(committed.jobs);
     const run = await find(store, id);
     if (committed.kind !== "committed") throw new Refusal(run.endedAt === null ? "RUN_UNCHANGED" : "RUN_ENDED");
     return { body: { id, status: run.status, rev: run.rev } };

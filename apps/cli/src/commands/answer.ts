@@ -39,7 +39,7 @@ Examples:
       }
       const { ask, rest } = choose(asks, words, run);
       const committed = await stack.tenant.asks.answer(ask.activityId, input ?? rest.join(" "), whoAmI());
-      await stack.queues.ring(committed.rings);
+      await stack.queues.enqueue(committed.jobs);
       if (committed.kind === "dropped") {
         throw new CommandError(
           "ASK_CLOSED",

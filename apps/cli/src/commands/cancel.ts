@@ -27,8 +27,8 @@ Example:
         terminal.err(`${run.id} had already ended: ${run.status}. It was not cancelled.`);
         return exitCodes.failed;
       }
-      const { rings } = await stack.tenant.runs.cancel(run.rootId, reason);
-      await stack.queues.ring(rings);
+      const { jobs } = await stack.tenant.runs.cancel(run.rootId, reason);
+      await stack.queues.enqueue(jobs);
       const after = await stack.tenant.runs.get(run.rootId);
       if (after === null || after.status === "cancelled") terminal.err(`cancelled: ${run.rootId}`);
       else

@@ -388,7 +388,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       );
     const stands = await stack.tenant.batches.get(saved.id);
     const halted = stands?.state.is === "paused" || stands?.troubles.some(({ held }) => held) === true;
-    const { runs, rings } = halted ? await stack.tenant.batches.resume(saved.id) : { runs: 0, rings: [] };
+    const { runs, jobs } = halted ? await stack.tenant.batches.resume(saved.id) : { runs: 0, jobs: [] };
     if (runs > 0)
       terminal.err(
         `${countOf(runs, "submission")} that waited ${runs === 1 ? "continues" : "continue"}; paid replies are kept`,
@@ -397,12 +397,12 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       await stopScript();
       stopScript = async () => {};
       if (works) leaveToBackground(saved.id, config, terminal);
-      else await stack.queues.ring(rings);
+      else await stack.queues.enqueue(jobs);
       terminal.out(manner.json ? jsonText({ id: saved.id, created: saved.created }, 0) : saved.id);
       return exitCodes.success;
     }
     if (works) await workForBatch(stack, saved.id);
-    await stack.queues.ring(rings);
+    await stack.queues.enqueue(jobs);
     return await attendClass(
       stack,
       saved.id,

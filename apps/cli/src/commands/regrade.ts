@@ -109,9 +109,9 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         });
         // Submissions that wait since a wrong start are under way, and go on with the others.
         const held = (await batches.get(batch.id))?.troubles.some((one) => one.held) === true;
-        const rings = held ? (await batches.resume(batch.id)).rings : [];
+        const jobs = held ? (await batches.resume(batch.id)).jobs : [];
         if (await mustWork(stack, config)) await workForBatch(stack, batch.id);
-        await stack.queues.ring(rings);
+        await stack.queues.enqueue(jobs);
         const progress = await showClassProgress(stack, batch.id, terminal);
         let end: ClassEnd | null = null;
         for await (const look of followBatch(batches, batch.id, interrupts.signal)) {

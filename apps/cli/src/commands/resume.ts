@@ -65,10 +65,10 @@ Examples:
         }
         failed = endedAt !== null;
         if (failed) return null;
-        const { rings } = await stack.tenant.runs.resume(rootId);
+        const { jobs } = await stack.tenant.runs.resume(rootId);
         const works = await mustWork(stack, config);
         if (works) await workFor(stack, rootId);
-        await stack.queues.ring(rings);
+        await stack.queues.enqueue(jobs);
         resumed = rootId;
         return await attendRun(stack, rootId, { json, works }, terminal, interrupts.signal);
       });

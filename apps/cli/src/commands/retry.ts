@@ -105,14 +105,14 @@ Examples:
         const works = await mustWork(stack, config);
         if (values.detach === true) {
           if (works) leaveToBackground(created.runId, config, terminal);
-          else await stack.queues.ring(created.rings);
+          else await stack.queues.enqueue(created.jobs);
           terminal.out(values.json === true ? jsonText({ id: created.runId, created: true }, 0) : created.runId);
           return exitCodes.success;
         }
         retried = created.runId;
         if (works) await workFor(stack, created.runId);
         // What goes on may be below a call.
-        await stack.queues.ring(created.rings);
+        await stack.queues.enqueue(created.jobs);
         return await attendRun(
           stack,
           created.runId,

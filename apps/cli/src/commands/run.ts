@@ -207,15 +207,15 @@ async function start(asked: Asked, given: Config, terminal: Terminal, manner: Ma
     const created = await startRun(stack, { ...asked.request, id, options });
     runId = created.runId;
     if (manner.detach) {
-      // The background serves the script at the same port, and rings when it does.
+      // The background serves the script at the same port, and enqueues when it does.
       await stopScript();
       stopScript = async () => {};
       if (works) leaveToBackground(runId, config, terminal);
-      else await stack.queues.ring(created.rings);
+      else await stack.queues.enqueue(created.jobs);
       terminal.out(manner.json ? jsonText({ id: runId, created: true }, 0) : runId);
       return exitCodes.success;
     }
-    await stack.queues.ring(created.rings);
+    await stack.queues.enqueue(created.jobs);
     return await attendRun(stack, runId, { json: manner.json, works }, terminal, interrupts.signal);
   } finally {
     await stack.close();

@@ -17,8 +17,8 @@ Example:
     const { wanted } = parseRunArgs(args, {});
     return await withStack(terminal, async (stack) => {
       const run = await findRun(stack.tenant, wanted);
-      const { kind, rings } = await stack.tenant.runs.stop(run.rootId);
-      await stack.queues.ring(rings);
+      const { kind, jobs } = await stack.tenant.runs.stop(run.rootId);
+      await stack.queues.enqueue(jobs);
       if (kind !== "committed") {
         terminal.err(`${run.rootId} is not at work: ${run.status}`);
         return exitCodes.failed;

@@ -5,7 +5,7 @@ import type { HandOverAct } from "./hand-over.ts";
 /**
  * $1 queue, $2 now, $3 ms of a lock, then by the column: from, to, token, data. Answers with the ids of the jobs that were, or had been,
  * handed over. A job that somebody else has locked (BullMQ's stalled check takes all of a queue, in an order of its own) is refused:
- * waiting for it could be a deadlock. The next job's key decides between this and somebody else's ring of it, and a ring that wins
+ * waiting for it could be a deadlock. The next job's key decides between this and somebody else's enqueue of it, and an enqueue that wins
  * leaves the job at hand as it is.
  */
 const statement = `

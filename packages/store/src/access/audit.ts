@@ -3,7 +3,7 @@
  * so that nothing is ever changed that the log does not know of: kill -9 in between leaves an entry without an outcome.
  *
  * Entries that come together are written by one statement. A start brings its entry to the statement that makes the run, with the
- * outcome (commit/sql/births.ts): the two are in the log if and only if the run is there.
+ * outcome (commit/sql/creations.ts): the two are in the log if and only if the run is there.
  */
 
 import type { Database } from "../database/database.ts";

@@ -4,23 +4,23 @@
  *
  * A1  A try is admitted under the lock of its batch's row, counted against the runs in flight there: never more than its concurrency,
  *     also with two supervisors that both believe they lead.
- * A2  Its run has the id that was drawn with the try, and is born under a key of its own: made twice is once.
+ * A2  Its run has the id that was drawn with the try, and is created under a key of its own: made twice is once.
  * A3  What follows from the state of a batch is done here again until it is done: runs of a cancelled batch, or of content that was replaced, are
  *     ended; runs that the batch's budget held go on when the batch is open.
  *
  * kill -9 after each numbered line:
  *   1 admit   the try is in flight and has no run: the next look makes it.
- *   2 create  the run has its first activities ready: the supervisor rings them as any that are quiet.
- *   3 ring    nothing is left to do.
+ *   2 create  the run has its first activities ready: the supervisor enqueues them as any that are quiet.
+ *   3 enqueue    nothing is left to do.
  */
-import type { Doorbell, Json } from "@markmill/engine";
+import type { JobSpec, Json } from "@markmill/engine";
 import { toJson } from "../database/neutral.ts";
 import { queryHot } from "../database/query-database.ts";
 import { StoreError, translate } from "../database/store-error.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { isTroubleOfServer } from "../database/trouble-of-server.ts";
 import { cancelRun } from "../runs/apply-event.ts";
-import { type Births, createRun, type NewRun } from "../runs/create-run.ts";
+import { createRun, type NewRun, type RunCreator } from "../runs/create-run.ts";
 import { resumeTree } from "../runs/resume-run.ts";
 import type { OnSkipped } from "../runs/supervise.ts";
 import type { BatchSettings, WorkCommit, WorkStart } from "./batch.ts";
@@ -33,8 +33,8 @@ export interface AdmissionOptions {
   /** Runs of all batches at once, and of one tenant's. */
   readonly most: number;
   readonly mostOfTenant?: number;
-  /** Rings what a run has ready, as soon as it is made. */
-  readonly ring: (rings: readonly Doorbell[]) => Promise<void>;
+  /** Enqueues what a run has ready, as soon as it is made. */
+  readonly enqueue: (jobs: readonly JobSpec[]) => Promise<void>;
   readonly onSkipped: OnSkipped;
   /** For tests: called between the numbered lines. */
   readonly failPoint?: (point: "admitted" | "created") => void;
@@ -66,7 +66,7 @@ interface Astray {
   readonly held: boolean;
 }
 
-export async function admitWorks(store: Births, options: AdmissionOptions): Promise<Admission> {
+export async function admitWorks(store: RunCreator, options: AdmissionOptions): Promise<Admission> {
   const active = await activeBatches(store, options);
   const sharers = await tendRuns(store, active, options);
   const shares = fairShare(sharers, options);
@@ -148,7 +148,7 @@ const activeText = `with recursive flights as materialized (
   order by b.created_at, b.id`;
 
 async function activeBatches(
-  { database }: Births,
+  { database }: RunCreator,
   { most, mostOfTenant = most }: AdmissionOptions,
 ): Promise<readonly ActiveBatch[]> {
   const values = [most, mostOfTenant];
@@ -157,7 +157,7 @@ async function activeBatches(
 
 /** A3. A run that was held and goes on takes a place again. */
 async function tendRuns(
-  store: Births,
+  store: RunCreator,
   batches: readonly ActiveBatch[],
   options: AdmissionOptions,
 ): Promise<readonly Sharer[]> {
@@ -167,7 +167,7 @@ async function tendRuns(
     try {
       if (state === "cancelled" || replaced) {
         await cancelRun(store, run, replaced ? "A newer try of the same work took its place." : reason);
-      } else await options.ring((await resumeTree(store, run)).rings);
+      } else await options.enqueue((await resumeTree(store, run)).jobs);
       if (held) going.set(id, (going.get(id) ?? 0) + 1);
     } catch (error) {
       skip(translate(error, "Tending a run of a batch"), options, { run });
@@ -177,7 +177,7 @@ async function tendRuns(
 }
 
 /** A1. */
-async function admitShare({ database }: Births, batchId: string, share: number): Promise<readonly number[]> {
+async function admitShare({ database }: RunCreator, batchId: string, share: number): Promise<readonly number[]> {
   return await inTransaction(database.hot, async (client) => {
     const { rows: open } = await client.query<{ concurrency: number }>({
       name: "lock-open-batch",
@@ -217,7 +217,7 @@ interface Unmade {
 }
 
 /** Of this look and of one that was killed. */
-async function createRuns(store: Births, tries: readonly number[], options: AdmissionOptions): Promise<void> {
+async function createRuns(store: RunCreator, tries: readonly number[], options: AdmissionOptions): Promise<void> {
   const unmade = await queryHot<Unmade>(
     store.database,
     "Looking for runs to make",
@@ -234,16 +234,16 @@ async function createRuns(store: Births, tries: readonly number[], options: Admi
   );
   await eachOf(unmade, async (one) => {
     try {
-      const { rings } = await createRun(store, one.tenant, await requestOf(store, one)); // 2
+      const { jobs } = await createRun(store, one.tenant, await requestOf(store, one)); // 2
       options.failPoint?.("created");
-      await options.ring(rings); // 3
+      await options.enqueue(jobs); // 3
     } catch (error) {
       await refuse(store, one, translate(error, "Making a run of a batch"), options);
     }
   });
 }
 
-async function requestOf({ definitions }: Births, one: Unmade) {
+async function requestOf({ definitions }: RunCreator, one: Unmade) {
   const { tenant, definition_hash: hash, settings, pseudonym, batch_id: batch, run_id: id } = one;
   const definition = await definitions.find({ tenant, hash });
   if (definition === null) throw new StoreError("STORE_NOT_FOUND", `There is no definition ${hash}.`);
@@ -271,7 +271,7 @@ function commitNotes(commit: WorkCommit | null): NonNullable<NewRun["notes"]> {
 }
 
 /** What may pass is tried again by the next look; what will not is told of the try, and holds no place. */
-async function refuse(store: Births, one: Unmade, error: StoreError, options: AdmissionOptions): Promise<void> {
+async function refuse(store: RunCreator, one: Unmade, error: StoreError, options: AdmissionOptions): Promise<void> {
   skip(error, options, { run: one.run_id });
   if (isTroubleOfServer(error)) return;
   try {
@@ -282,7 +282,7 @@ async function refuse(store: Births, one: Unmade, error: StoreError, options: Ad
 }
 
 /** The try holds its place until this is committed: killed before, the next look refuses it again. */
-async function writeRefusal(store: Births, one: Unmade, error: StoreError): Promise<void> {
+async function writeRefusal(store: RunCreator, one: Unmade, error: StoreError): Promise<void> {
   await inTransaction(store.database.calm, async (client) => {
     await client.query("select 1 from batches where id = $1 for update", [one.batch_id]);
     await client.query(

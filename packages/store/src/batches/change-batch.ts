@@ -2,7 +2,7 @@
  * What people do to a batch. Each act is one statement or one transaction on its row, and then whatever follows from it for its runs,
  * run by run: killed in between, the supervisor does the rest (admit.ts), and doing it again is harmless.
  */
-import type { Doorbell } from "@markmill/engine";
+import type { JobSpec } from "@markmill/engine";
 import type { Rubric } from "@markmill/grading";
 import type { PoolClient } from "pg";
 import type { Database } from "../database/database.ts";
@@ -76,11 +76,11 @@ export async function resumeBatch(outside: Outside, tenant: string, id: string):
   );
   const waiting = opened[0]?.waiting;
   if (waiting === undefined) throw noBatch(id);
-  const rings: Doorbell[] = [];
+  const jobs: JobSpec[] = [];
   await eachOf(waiting, async (runId) => {
-    rings.push(...(await resumeTree(outside, runId)).rings);
+    jobs.push(...(await resumeTree(outside, runId)).jobs);
   });
-  return { runs: waiting.length, rings };
+  return { runs: waiting.length, jobs };
 }
 
 /** Other settings for runs that begin from now on, and for works without a paid reply. One transaction: kill -9 leaves all of it or nothing. */

@@ -3,7 +3,7 @@
  * student wrote of a person is then nowhere; blobs that nobody names any more are deleted by the supervisor (delete-orphans.ts).
  *
  * D1  It is cancelled first, so nothing new begins. A try whose run may be made at this very moment is barred: its idempotency key is taken, and
- *     a run is born with its key or not at all. The key outlives the batch, for the sake of a supervisor that is slow; the orphans' duty
+ *     a run is created with its key or not at all. The key outlives the batch, for the sake of a supervisor that is slow; the orphans' duty
  *     deletes it by its age (delete-orphans.ts).
  * D2  Then its runs go, some at a time, forks and restarts of them too; the rest goes in one transaction.
  * D4  That transaction locks the batch's budget and then looks for runs again. A fork or restart of a run of the batch locks the same row

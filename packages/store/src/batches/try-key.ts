@@ -1,4 +1,4 @@
-/** The idempotency key under which the run of a try is born. */
+/** The idempotency key under which the run of a try is created. */
 const prefix = "batch-try:";
 
 export const tryKey = {

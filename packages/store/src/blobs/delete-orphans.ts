@@ -1,6 +1,6 @@
 /**
  * Deletes blobs that no run and no sandbox session names any more (`blob_references`, which the server writes with whatever names one),
- * and budgets of runs that were never born. Both are written before what names them, hence the age, which is looked at again under the
+ * and budgets of runs that were never created. Both are written before what names them, hence the age, which is looked at again under the
  * row's lock: whoever stores or names the bytes meanwhile has made them young. Then objects that no blob names go (blobs.ts).
  *
  * Keys that keep a run of a deleted batch from being made go by the same age: nobody makes a run that he looked up so long ago.

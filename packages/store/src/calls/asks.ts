@@ -93,7 +93,7 @@ export async function answerAsk(
   by: string | null,
 ): Promise<Committed> {
   const ask = await openAsk(outside.database, activityId);
-  if (ask === null) return { kind: "dropped", rings: [] };
+  if (ask === null) return { kind: "dropped", jobs: [] };
   return goOn(
     outside,
     ask,
@@ -111,7 +111,7 @@ export async function answerAsk(
 
 export async function expireAsk(outside: Outside, activityId: number): Promise<Committed> {
   const ask = await openAsk(outside.database, activityId);
-  if (ask === null) return { kind: "dropped", rings: [] };
+  if (ask === null) return { kind: "dropped", jobs: [] };
   return goOn(outside, ask, (_, happened) => ({
     ...{ type: "ask.expired", ...happened, epoch: ask.epoch, activity: ask.ref },
   }));
@@ -131,7 +131,7 @@ async function goOn(
 ): Promise<Committed> {
   const begun = queued ? await admitAtOnce(outside, runId) : [];
   const committed = await applyEvent(outside, runId, make, { source, ...more });
-  return begun.length === 0 ? committed : { ...committed, rings: [...begun, ...committed.rings] };
+  return begun.length === 0 ? committed : { ...committed, jobs: [...begun, ...committed.jobs] };
 }
 
 async function openAsk(database: Database, activityId: number) {

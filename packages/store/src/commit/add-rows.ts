@@ -3,16 +3,16 @@ import {
   activityKey,
   type Command,
   type Event,
-  lightKindOf,
+  inlineKindOf,
   type RunState,
   type Usage,
   workKinds,
 } from "@markmill/engine";
-import { type Following, followedBy } from "../throughput/followed.ts";
+import { type ClaimingAhead, nextToClaim } from "../throughput/claim-ahead.ts";
 import type { Advance } from "./advance.ts";
+import { toInlineColumn } from "./inline-activity.ts";
 import { variableWrites } from "./kept-variables.ts";
-import { toLightColumn } from "./light-activity.ts";
-import type { AskRow, Birth, CommitRows, RareWrite } from "./rows.ts";
+import type { AskRow, CommitRows, Creation, RareWrite } from "./rows.ts";
 import { itemToColumn } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 
@@ -22,28 +22,33 @@ export function addRows(
   stringify: (value: unknown) => string,
   one: Advance,
   body: string,
-  following: Following | null = null,
+  claimingAhead: ClaimingAhead | null = null,
 ): void {
-  const n = one.birth === null ? rows.moves.length + 1 : -rows.births.length - 1;
-  const repeated = addCommands(rows, one, n, following);
+  const n = one.creation === null ? rows.moves.length + 1 : -rows.creations.length - 1;
+  const repeated = addCommands(rows, one, n, claimingAhead);
   addVariables(rows, one, n);
-  if (one.birth === null) addMove(rows, stringify, one, { n, body, repeated });
-  else addBirth(rows, stringify, one, one.birth, body);
+  if (one.creation === null) addMove(rows, stringify, one, { n, body, repeated });
+  else addCreation(rows, stringify, one, one.creation, body);
 }
 
 /** Returns the keys of the activities that are asked for, once more or for the first time. */
-function addCommands(rows: CommitRows, one: Advance, n: number, following: Following | null): ReadonlySet<string> {
+function addCommands(
+  rows: CommitRows,
+  one: Advance,
+  n: number,
+  claimingAhead: ClaimingAhead | null,
+): ReadonlySet<string> {
   const { run, event, state, commands, aborts } = one;
   const seq = run.rev + 1;
   const repeated = new Set<string>();
-  const followed = following === null ? null : followedBy(one, following.queue);
+  const claimedAhead = claimingAhead === null ? null : nextToClaim(one, claimingAhead.queue);
   let position = 0;
   let part = 0;
   for (const command of commands) {
     if (command.do === "perform") {
       const { activity, work } = command;
       repeated.add(activityKey(activity));
-      if (command.notBefore === null && lightKindOf(work) !== null) continue;
+      if (command.notBefore === null && inlineKindOf(work) !== null) continue;
       rows.next.push({
         n,
         ...keyOf(activity),
@@ -54,10 +59,10 @@ function addCommands(rows: CommitRows, one: Advance, n: number, following: Follo
         state: workKinds[work.kind].waitsFor === "answer" ? "waiting" : "ready",
         not_before: command.notBefore,
         work,
-        ...(one.birth?.queued === true ? { queued: true as const } : {}),
-        ...(command !== followed || following === null
+        ...(one.creation?.queued === true ? { queued: true as const } : {}),
+        ...(command !== claimedAhead || claimingAhead === null
           ? {}
-          : { state: "claimed", claimed_by: following.worker, lease_ms: following.leaseMs }),
+          : { state: "claimed", claimed_by: claimingAhead.worker, lease_ms: claimingAhead.leaseMs }),
       });
     } else if (command.do === "retry") {
       const { activity } = command;
@@ -94,31 +99,31 @@ function addCommands(rows: CommitRows, one: Advance, n: number, following: Follo
   return repeated;
 }
 
-function addVariables(rows: CommitRows, { run, state, birth, commands }: Advance, n: number): void {
+function addVariables(rows: CommitRows, { run, state, creation, commands }: Advance, n: number): void {
   const ended = endOf(commands) !== undefined;
-  for (const write of variableWrites(birth === null ? run.state.variables : null, state.variables, ended)) {
+  for (const write of variableWrites(creation === null ? run.state.variables : null, state.variables, ended)) {
     rows.variables.push({ n, ...write, ...(ended ? { final: true } : {}) });
   }
 }
 
-function addBirth(
+function addCreation(
   rows: CommitRows,
   stringify: (value: unknown) => string,
   one: Advance,
-  birth: Birth,
+  creation: Creation,
   body: string,
 ): void {
   const { state, opened } = one;
-  const called = birth.parent_activity_id !== null;
+  const called = creation.parent_activity_id !== null;
   const returned = returnedBy(one);
-  rows.bornStates.push(stringify(sparseState(state)));
-  rows.bornBodies.push(body);
-  rows.births.push({
-    ...birth,
+  rows.createdStates.push(stringify(sparseState(state)));
+  rows.createdBodies.push(body);
+  rows.creations.push({
+    ...creation,
     ...commonOf(one),
     ...statusOf(state),
     ...rareWrite(one),
-    ...(opened.length === 0 ? {} : { light: opened.map(toLightColumn) }),
+    ...(opened.length === 0 ? {} : { inline: opened.map(toInlineColumn) }),
     caller_state: called ? (returned === null ? "waiting" : "ready") : null,
     caller_outcome: called ? returned : null,
     caller_usage: called && returned !== null ? usageOf(state) : null,
@@ -132,13 +137,13 @@ function addMove(
   { n, body, repeated }: { readonly n: number; readonly body: string; readonly repeated: ReadonlySet<string> },
 ): void {
   const { run, event, source, by, state, aborts } = one;
-  const light = [...one.stillOpen, ...one.opened].map(toLightColumn);
+  const inline = [...one.stillOpen, ...one.opened].map(toInlineColumn);
   const rare = rareWrite(one);
   rows.states.push(stringify(sparseState(state)));
   rows.bodies.push(body);
-  rows.lights.push(light.length === 0 ? "" : stringify(light));
+  rows.inlines.push(inline.length === 0 ? "" : stringify(inline));
   rows.rares.push(rare === null ? "" : stringify(rare));
-  const settled = source === null ? undefined : run.light.find(({ id }) => id === source.id);
+  const settled = source === null ? undefined : run.inline.find(({ id }) => id === source.id);
   const own = settled === undefined ? source : null;
   const returned = returnedBy(one);
   const changesStatus = aborts || returned !== null || phaseOf(state) !== phaseOf(run.state);
@@ -151,7 +156,7 @@ function addMove(
     ...(aborts ? { aborts } : {}),
     ...commonOf(one),
     ...(changesStatus ? statusOf(state) : {}),
-    ...(settled === undefined ? {} : { light_id: settled.id, light_kind: settled.kind, asked_at: settled.at }),
+    ...(settled === undefined ? {} : { inline_id: settled.id, inline_kind: settled.kind, asked_at: settled.at }),
   });
   if (returned !== null && run.parent !== null) {
     const { activityId, attempt, epoch } = run.parent;

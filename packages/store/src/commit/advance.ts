@@ -8,12 +8,12 @@ import {
   type Command,
   countedStep,
   type Event,
-  lightKindOf,
+  inlineKindOf,
   type RunState,
   sharesSteps,
 } from "@markmill/engine";
-import type { LightActivity } from "./light-activity.ts";
-import type { Birth } from "./rows.ts";
+import type { InlineActivity } from "./inline-activity.ts";
+import type { Creation } from "./rows.ts";
 import type { LoadedRun } from "./run-row.ts";
 
 /** The activity that brings an event, and the claim it was performed under. */
@@ -27,7 +27,7 @@ export interface Advance {
   readonly event: Event;
   readonly source: EventSource | null;
   /** Of a run that does not exist yet. */
-  readonly birth: Birth | null;
+  readonly creation: Creation | null;
   /** Who answered, of an answered ask. */
   readonly by: string | null;
   readonly state: RunState;
@@ -38,9 +38,9 @@ export interface Advance {
   readonly aborts: boolean;
   /** It takes back work, of which some may be a called run. */
   readonly withdraws: boolean;
-  /** The light activities that are still asked, and those that now are, which have no id yet. */
-  readonly stillOpen: readonly LightActivity[];
-  readonly opened: readonly LightActivity[];
+  /** The inline activities that are still asked, and those that now are, which have no id yet. */
+  readonly stillOpen: readonly InlineActivity[];
+  readonly opened: readonly InlineActivity[];
 }
 
 /** null: the event changes nothing (duplicate, late, stale, or after the end). */
@@ -48,7 +48,7 @@ export function advance(
   run: LoadedRun,
   event: Event,
   source: EventSource | null,
-  birth: Birth | null = null,
+  creation: Creation | null = null,
   by: string | null = null,
 ): Advance | null {
   const { state, commands, begun } = countedStep(run.program, run.state, event);
@@ -59,24 +59,24 @@ export function advance(
   const stillOpen =
     aborts && state.phase.is !== "stopped"
       ? []
-      : run.light.filter(({ ref }) => state.active[activityKey(ref)]?.ref.attempt === ref.attempt);
-  const opened = commands.flatMap((command) => openedLight(run, command, event.at) ?? []);
+      : run.inline.filter(({ ref }) => state.active[activityKey(ref)]?.ref.attempt === ref.attempt);
+  const opened = commands.flatMap((command) => openedInline(run, command, event.at) ?? []);
   const opensPool = !run.pools.includes(run.id) && sharesSteps(run.program, state);
-  return { run, event, source, birth, by, state, commands, begun, opensPool, aborts, withdraws, stillOpen, opened };
+  return { run, event, source, creation, by, state, commands, begun, opensPool, aborts, withdraws, stillOpen, opened };
 }
 
-function openedLight(run: LoadedRun, command: Command, at: number): LightActivity | null {
+function openedInline(run: LoadedRun, command: Command, at: number): InlineActivity | null {
   if (command.do === "perform") {
-    const kind = command.notBefore === null ? lightKindOf(command.work) : null;
+    const kind = command.notBefore === null ? inlineKindOf(command.work) : null;
     return kind === null ? null : { id: 0, ref: command.activity, kind, at };
   }
   if (command.do !== "retry") return null;
   const key = activityKey(command.activity);
-  const before = run.light.find(({ ref }) => activityKey(ref) === key);
+  const before = run.inline.find(({ ref }) => activityKey(ref) === key);
   return before === undefined ? null : { id: 0, ref: command.activity, kind: before.kind, at };
 }
 
 /** `ids`: one for each that was asked. */
 export function withIds(one: Advance, ids: readonly number[]): Advance {
-  return { ...one, opened: one.opened.map((light, index) => ({ ...light, id: ids[index] ?? 0 })) };
+  return { ...one, opened: one.opened.map((inline, index) => ({ ...inline, id: ids[index] ?? 0 })) };
 }

@@ -1,20 +1,20 @@
 /**
- * From a doorbell to work. Pure activities are read; those that reach outside, or into the files of a session, are claimed by compare-and-set, under a lease that the
+ * From a job to work. Pure activities are read; those that reach outside, or into the files of a session, are claimed by compare-and-set, under a lease that the
  * worker renews and a fencing token that its commit must still have.
  *
  * L1  While a lease lives nobody else gets the activity: a second delivery is told to wait. The lease of a prompt outlives its time while
  *     its holder is only paused (presence.ts). A call is paid twice only if its holder died, or lost its connection, before it stored the reply.
  * L2  A claim of an activity that was claimed and never ended says so (`interrupted`), and counts in `takeovers`.
  *     One that is only read has no claim to count: for it the delivery says how often its worker was lost.
- * L3  A doorbell of another epoch or attempt, or of an activity that is not open, gets nothing.
- * L4  One activity, one job. What is given back, or has to wait, keeps its job, which is put off; a job of an earlier ring is not put off
- *     but let go, and what is ready is rung under the number it has.
+ * L3  A job of another epoch or attempt, or of an activity that is not open, gets nothing.
+ * L4  One activity, one job. What is given back, or has to wait, keeps its job, which is put off; a job of an earlier enqueue is not put off
+ *     but let go, and what is ready is enqueued under the number it has.
  */
 
 import {
   type Delivery,
-  type Doorbell,
   isLeased,
+  type JobSpec,
   type Outcome,
   type Usage,
   type Work,
@@ -25,14 +25,14 @@ import type { DatabaseClock } from "../database/database-clock.ts";
 import { translate } from "../database/store-error.ts";
 import type { Definitions } from "../definitions/definitions.ts";
 import { isKept } from "../leases/presence.ts";
+import { inlineQueue, toActivity } from "./inline-activity.ts";
 import { isLeasedSql } from "./kinds-sql.ts";
-import { lightQueue, toActivity } from "./light-activity.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
-import { readyRows, toRing } from "./ready-rings.ts";
+import { readyRows, toJobSpec } from "./ready-jobs.ts";
 import { type Activity, columnToItem, type LoadedRun } from "./run-row.ts";
 import { formOf, refuseNewer, stateForm } from "./run-state.ts";
 
-/** What a doorbell says of the activity; who brings it need not be a job. */
+/** What a job says of the activity; who brings it need not be a job. */
 export type Claimable = Omit<Delivery, "jobId">;
 
 export interface Claimed {
@@ -50,8 +50,8 @@ export type Claim =
   | { readonly kind: "held"; readonly forMs: number }
   /** Its time has not come. */
   | { readonly kind: "early"; readonly forMs: number }
-  /** Nothing to do. `rings` are what the run, or the run it called, has ready: an earlier delivery may have died before it rang. */
-  | { readonly kind: "stale"; readonly rings: readonly Doorbell[] };
+  /** Nothing to do. `enqueues` are what the run, or the run it called, has ready: an earlier delivery may have died before it enqueued. */
+  | { readonly kind: "stale"; readonly jobs: readonly JobSpec[] };
 
 export interface Claimer {
   claim(delivery: Claimable): Promise<Claim>;
@@ -80,7 +80,7 @@ interface ClaimRow extends RunColumns {
   readonly interrupted: boolean;
   readonly taken: boolean;
   readonly unasked: boolean;
-  readonly rings: number;
+  readonly enqueues: number;
   readonly work: Work;
   readonly outcome: Outcome | null;
   readonly usage: Usage | null;
@@ -114,7 +114,7 @@ with wanted as materialized (
   from free f where a.id = f.id
   returning a.id, a.claim, a.takeovers, f.interrupted
 )
-select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state as activity_state, a.rings, a.work, a.outcome, a.usage,
+select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state as activity_state, a.enqueues, a.work, a.outcome, a.usage,
   coalesce(t.claim, a.claim) as claim, coalesce(t.takeovers, a.takeovers) as takeovers, coalesce(t.interrupted, false) as interrupted,
   t.id is not null as taken,
   coalesce(t.claim = 1, false) and (select true from calls c where c.activity_id = a.id limit 1) is null as unasked,
@@ -127,9 +127,9 @@ from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id le
 export interface ClaimRules {
   /** What each delivery gets; null: it is stale (L3). Two deliveries of one activity must not be asked for together: both would get it. */
   ask(deliveries: readonly Claimable[]): Promise<(delivery: Claimable) => Claim | null>;
-  /** Of stale ones: what is to be rung. */
+  /** Of stale ones: what is to be enqueued. */
   readyFor(deliveries: readonly Claimable[]): Promise<readonly Claim[]>;
-  /** Light activities as their runs have them now; null: it is none that is open. */
+  /** Inline activities as their runs have them now; null: it is none that is open. */
   look(deliveries: readonly Claimable[]): Promise<readonly (Claim | null)[]>;
 }
 
@@ -139,12 +139,12 @@ export function createPlainClaimer(parts: ClaimerParts): Claimer {
   const inFlight = new Set<Promise<Claim>>();
 
   async function claim(delivery: Claimable): Promise<Claim> {
-    const [light = null] = delivery.queue === lightQueue ? await rules.look([delivery]) : [];
-    if (light !== null) return light;
+    const [inline = null] = delivery.queue === inlineQueue ? await rules.look([delivery]) : [];
+    if (inline !== null) return inline;
     const judge = await rules.ask([delivery]);
     const claimed = judge(delivery);
     if (claimed !== null) return claimed;
-    const [stale = { kind: "stale" as const, rings: [] }] = await rules.readyFor([delivery]);
+    const [stale = { kind: "stale" as const, jobs: [] }] = await rules.readyFor([delivery]);
     return stale;
   }
 
@@ -193,7 +193,7 @@ export function createClaimRules({ database, definitions, clock, worker, leaseMs
     );
     return deliveries.map(({ runId, activityId }) => {
       const rows = ready.filter((row) => row.run_id === runId || row.parent_activity_id === activityId);
-      return { kind: "stale", rings: rows.map(toRing) };
+      return { kind: "stale", jobs: rows.map(toJobSpec) };
     });
   }
 
@@ -205,7 +205,7 @@ export function createClaimRules({ database, definitions, clock, worker, leaseMs
     if (row.taken) return toClaim(row, row.takeovers);
     refuseNewer(row.kept);
     const open = row.activity_state === "ready" || row.activity_state === "claimed";
-    const outdated = delivery.rings < row.rings;
+    const outdated = delivery.enqueues < row.enqueues;
     if (open && row.early_ms !== null && row.early_ms > 0) {
       return outdated ? null : { kind: "early", forMs: Math.ceil(row.early_ms) };
     }
@@ -229,7 +229,7 @@ export function createClaimRules({ database, definitions, clock, worker, leaseMs
       kind,
       epoch: row.epoch,
       claim: row.claim,
-      rings: row.rings,
+      enqueues: row.enqueues,
       work: row.work,
       outcome: row.outcome,
       usage: row.usage,
@@ -248,21 +248,21 @@ export function createClaimRules({ database, definitions, clock, worker, leaseMs
     );
     return deliveries.map((delivery) => {
       const run = runs.get(delivery.runId);
-      return run === undefined ? null : lightClaim(run, delivery);
+      return run === undefined ? null : inlineClaim(run, delivery);
     });
   }
 
   return { ask, readyFor, look };
 }
 
-export function lightClaim(run: LoadedRun, delivery: Claimable): Claim | null {
-  const light = run.light.find(({ id }) => id === delivery.activityId);
-  if (light === undefined || run.state.phase.is === "stopped") return null;
-  if (run.state.epoch !== delivery.epoch || light.ref.attempt !== delivery.attempt) return null;
+export function inlineClaim(run: LoadedRun, delivery: Claimable): Claim | null {
+  const inline = run.inline.find(({ id }) => id === delivery.activityId);
+  if (inline === undefined || run.state.phase.is === "stopped") return null;
+  if (run.state.epoch !== delivery.epoch || inline.ref.attempt !== delivery.attempt) return null;
   return {
     kind: "claimed",
     run,
-    activity: toActivity(run, light),
+    activity: toActivity(run, inline),
     interrupted: false,
     takeovers: delivery.stalled ?? 0,
   };

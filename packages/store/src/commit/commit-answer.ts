@@ -1,7 +1,7 @@
 /** What the statement answers (C3). */
 import type { WorkKind } from "@markmill/engine";
 
-/** moved: a run of C1, or one that was born. next: an activity asked for. again: a further attempt. returned: a caller to ring. */
+/** moved: a run of C1, or one that was created. next: an activity asked for. again: a further attempt. returned: a caller to enqueue. */
 export type CommitAnswer = MovedAnswer | NextAnswer | ReturnedAnswer;
 
 interface MovedAnswer {
@@ -19,7 +19,7 @@ export interface NextAnswer {
   readonly item: number;
   readonly kind: WorkKind;
   readonly attempt: number;
-  readonly rings: number;
+  readonly enqueues: number;
   readonly claim: number;
   readonly epoch: number;
   /** By the database's clock; of `again` it is not told. */
@@ -31,7 +31,7 @@ export interface ReturnedAnswer {
   readonly run_id: string;
   readonly id: number;
   readonly attempt: number;
-  readonly rings: number;
+  readonly enqueues: number;
   readonly epoch: number;
   readonly parent_job: string | null;
 }

@@ -14,7 +14,7 @@ export async function commitLocked(parts: CommitterParts, request: Request): Pro
   const done = await inTransaction(database.hot, async (client) => {
     const pools = await lockPools(client, request.run);
     if (request.allows !== null && !(await request.allows(client))) return null;
-    const run = request.birth === null ? await lockRun(client, definitions, request.run.id) : request.run;
+    const run = request.creation === null ? await lockRun(client, definitions, request.run.id) : request.run;
     if (run === undefined) return null;
     const decided = decideWithin({ ...request, run }, roomFor(run, pools));
     if (decided === null) return null;

@@ -29,7 +29,7 @@ export function createPlainCommitter(parts: CommitterParts): Committer {
     let now = request;
     for (let misses = 0; misses < mostMisses; misses += 1) {
       const decided = decideRequest(now);
-      if (decided === null && (misses > 0 || now.birth !== null)) return await dropped(parts, now);
+      if (decided === null && (misses > 0 || now.creation !== null)) return await dropped(parts, now);
       if (decided !== null) {
         if (usesPools(decided.advance)) break;
         const committed = await patiently(() => write(decided), patience);
@@ -51,8 +51,8 @@ export function createPlainCommitter(parts: CommitterParts): Committer {
 
   return {
     async commit(item) {
-      // Nothing is claimed ahead (followed.ts).
-      const request = toRequest({ ...item, follows: null });
+      // Nothing is claimed ahead (claim-ahead.ts).
+      const request = toRequest({ ...item, claimsAhead: null });
       const { id } = request.run;
       const before = last.get(id) ?? Promise.resolve();
       const mine = before.then(() => commit(request));

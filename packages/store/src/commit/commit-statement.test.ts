@@ -3,22 +3,22 @@ import { commitStatement } from "./commit-statement.ts";
 import { type CommitRows, type MoveRow, noRows } from "./rows.ts";
 
 const move: MoveRow = { id: "r", rev: 1, from_epoch: 1, steps: 1, type: "activity.succeeded", at: 1 };
-const light: MoveRow = { ...move, light_id: 1, light_kind: "set", asked_at: 1 };
+const inline: MoveRow = { ...move, inline_id: 1, inline_kind: "set", asked_at: 1 };
 const borne: MoveRow = { ...move, activity: 1, claim: 1, settles: true };
 const ended: MoveRow = { ...move, epoch: 1, status: "success", phase: "ended", ended: true };
 
 function statement(moved: MoveRow, more: Partial<CommitRows> = {}) {
-  const rows = { ...noRows(), moves: [moved], states: ["{}"], bodies: ["{}"], lights: [""], rares: [""], ...more };
+  const rows = { ...noRows(), moves: [moved], states: ["{}"], bodies: ["{}"], inlines: [""], rares: [""], ...more };
   return commitStatement(rows, JSON.stringify);
 }
 
 it("a commit statement carries the columns that its group needs", () => {
-  const parameters = [move, light, borne, ended].map((moved) => statement(moved).values.length);
+  const parameters = [move, inline, borne, ended].map((moved) => statement(moved).values.length);
   expect(parameters).toEqual([9, 12, 12, 14]);
-  expect(new Set([move, light, borne, ended].map((moved) => statement(moved).name)).size).toBe(4);
+  expect(new Set([move, inline, borne, ended].map((moved) => statement(moved).name)).size).toBe(4);
 });
 
 it("a commit statement is one for all groups with something seldom: each is a plan of 0.3 MB on every connection", () => {
   const warnings = [{ n: 1, seq: 2, part: 1, at: 1, body: {} }];
-  expect(new Set([move, light, borne, ended].map((moved) => statement(moved, { warnings }).name)).size).toBe(1);
+  expect(new Set([move, inline, borne, ended].map((moved) => statement(moved, { warnings }).name)).size).toBe(1);
 });

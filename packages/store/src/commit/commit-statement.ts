@@ -4,9 +4,9 @@
  * C1  A run moves only if it is still at the `rev` and `epoch` the decision was made on, and the activity that brought the event
  *     still has the claim it was performed under. Everything else is written only for runs that moved (`gate`), in the same commit.
  * C2  At most one row per run: the sub-statements share one snapshot and cannot touch a row twice.
- * C3  It answers with the runs that moved and the doorbells to ring. A run that is missing from the answer did not change.
+ * C3  It answers with the runs that moved and the jobs to enqueue. A run that is missing from the answer did not change.
  * C4  Runs come sorted by id, so that two groups that share runs lock them in the same order. The other rows name their run by `n`,
- *     its place among the runs that move, or below zero among those that are born: comparing small integers is what the joins with
+ *     its place among the runs that move, or below zero among those that are created: comparing small integers is what the joins with
  *     `gate` spend their time on.
  * C5  What every step writes comes by the column: numbers and words in arrays, JSON texts in one text, parted by U+001E, which is never in
  *     a JSON text as itself. Rows of JSON, as the rest has, were a seventh of what a step cost the server.
@@ -19,7 +19,7 @@ import { combinationOf, type ListName, type Shape, shapeOf, usedLists } from "..
 import type { CommitRows } from "./rows.ts";
 import { aborts, next, retries, returns, settled, voids } from "./sql/activities.ts";
 import { asks } from "./sql/asks.ts";
-import { births, bornAtGate } from "./sql/births.ts";
+import { createdAtGate, creations } from "./sql/creations.ts";
 import { moved, movingParameters, movingValues } from "./sql/moves.ts";
 import { finished, logged, messages, variables, warnings } from "./sql/record.ts";
 import { separator } from "./sql/texts.ts";
@@ -49,7 +49,9 @@ export function commitStatement(rows: CommitRows, stringify: (value: unknown) =>
   const shape = shapeOf(rows, lists);
   const values = [
     ...(shape.moves ? movingValues(rows, shape) : []),
-    ...(shape.births ? [stringify(rows.births), rows.bornStates.join(separator), rows.bornBodies.join(separator)] : []),
+    ...(shape.creations
+      ? [stringify(rows.creations), rows.createdStates.join(separator), rows.createdBodies.join(separator)]
+      : []),
     ...lists.map((list) => stringify(list.rows)),
   ];
   return { ...prepare(shape), values };
@@ -72,11 +74,11 @@ function assemble(shape: Shape): string {
   };
   const pieces: string[] = [];
   if (shape.moves) {
-    pieces.push(moved(shape.births ? "moved" : "gate", take(movingParameters(shape)), shape));
+    pieces.push(moved(shape.creations ? "moved" : "gate", take(movingParameters(shape)), shape));
   }
-  if (shape.births) {
-    pieces.push(births(take(3), shape));
-    pieces.push(`gate as materialized (${shape.moves ? "select * from moved union all" : ""} ${bornAtGate(shape)})`);
+  if (shape.creations) {
+    pieces.push(creations(take(3), shape));
+    pieces.push(`gate as materialized (${shape.moves ? "select * from moved union all" : ""} ${createdAtGate(shape)})`);
   }
   pieces.push(logged(shape));
   if (shape.settles) pieces.push(settled);
@@ -89,20 +91,20 @@ function assemble(shape: Shape): string {
   if (shape.aborts) pieces.push(aborts(places.get("next") ?? "'[]'", shape));
   if (shape.ends) pieces.push(finished(places.get("variables") ?? null));
   const asked = [
-    ...(shape.lists.includes("next") ? [ringing("next", "next", "asked_at")] : []),
-    ...(shape.lists.includes("retries") ? [ringing("again", "again where state = 'ready'")] : []),
+    ...(shape.lists.includes("next") ? [enqueuing("next", "next", "asked_at")] : []),
+    ...(shape.lists.includes("retries") ? [enqueuing("again", "again where state = 'ready'")] : []),
     ...(shape.lists.includes("returns") ? [returning("returned", "")] : []),
     ...(shape.called ? [returning("caller", "where state = 'ready'")] : []),
   ];
   const bare = `select 'moved' as what, g.id as run_id, ${databaseNow} as now`;
   const full = `, null::bigint as id, null::text as node, null::integer as generation, null::integer as item,
-  null::text as kind, null::integer as attempt, null::integer as rings, null::integer as claim, g.epoch, null::text as parent_job, null::float8 as asked_at`;
+  null::text as kind, null::integer as attempt, null::integer as enqueues, null::integer as claim, g.epoch, null::text as parent_job, null::float8 as asked_at`;
   return `with ${pieces.join(",")}
 ${bare}${asked.length === 0 ? "" : full} from gate g
 ${asked.join("\n")}`;
 }
 
-const ringing = (what: string, from: string, askedAt = "null") =>
-  `union all select '${what}', run_id, null, id, node, generation, item, kind, attempt, rings, claim, epoch, null, ${askedAt} from ${from}`;
+const enqueuing = (what: string, from: string, askedAt = "null") =>
+  `union all select '${what}', run_id, null, id, node, generation, item, kind, attempt, enqueues, claim, epoch, null, ${askedAt} from ${from}`;
 const returning = (from: string, where: string) =>
-  `union all select 'returned', run_id, null, id, null, null, null, 'call', attempt, rings, null, epoch, parent_job, null from ${from} ${where}`;
+  `union all select 'returned', run_id, null, id, null, null, null, 'call', attempt, enqueues, null, epoch, parent_job, null from ${from} ${where}`;

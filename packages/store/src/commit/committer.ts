@@ -14,20 +14,20 @@
  * G6  An event whose steps are counted in pools (step-pools.ts) goes there too: it is decided and written under the locks of the pools.
  *
  * kill -9 before the statement: nothing happened, the activity is delivered again. While it runs: Postgres commits all or nothing.
- * After it, before the doorbells are rung: what is asked stands in its row or on its run's, and the same or another delivery, or the
- * supervisor, rings it; what was claimed with it (followed.ts) only the supervisor, when its lease is over. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
+ * After it, before the jobs are enqueued: what is asked stands in its row or on its run's, and the same or another delivery, or the
+ * supervisor, enqueues it; what was claimed with it (claim-ahead.ts) only the supervisor, when its lease is over. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
-import type { Doorbell, Event, WorkQueue } from "@markmill/engine";
+import type { Event, JobSpec, WorkQueue } from "@markmill/engine";
 import type { PoolClient } from "pg";
 import type { Database } from "../database/database.ts";
 import type { DatabaseClock } from "../database/database-clock.ts";
 import { neutralJson } from "../database/neutral.ts";
 import type { Definitions } from "../definitions/definitions.ts";
 import type { ActivityIds } from "../throughput/activity-ids.ts";
-import type { Followed } from "../throughput/followed.ts";
+import type { ClaimedAhead } from "../throughput/claim-ahead.ts";
 import type { RunCache } from "../throughput/run-cache.ts";
 import type { EventSource } from "./advance.ts";
-import type { Birth } from "./rows.ts";
+import type { Creation } from "./rows.ts";
 import type { LoadedRun } from "./run-row.ts";
 
 export interface Commit {
@@ -35,26 +35,26 @@ export interface Commit {
   readonly event: Event;
   /** null: an event from outside (started, cancelled, limited …). */
   readonly source: EventSource | null;
-  readonly birth?: Birth;
+  readonly creation?: Creation;
   /** Who answered an ask. */
   readonly by?: string;
-  /** Of a birth whose steps are counted in pools: asked under their locks; false: nothing is made. */
+  /** Of a creation whose steps are counted in pools: asked under their locks; false: nothing is made. */
   readonly allows?: ((on: PoolClient) => Promise<boolean>) | null;
-  /** Whoever commits goes on with an activity of this queue: the first that can be claimed ahead is (followed.ts). */
-  readonly follows?: WorkQueue | null;
+  /** Whoever commits goes on with an activity of this queue: the first that can be claimed ahead is (claim-ahead.ts). */
+  readonly claimsAhead?: WorkQueue | null;
 }
 
 export type Committed =
-  /** `run` is the run after the event. `rings` are to be rung before the job is acknowledged. */
+  /** `run` is the run after the event. `enqueues` are to be enqueued before the job is acknowledged. */
   | {
       readonly kind: "committed";
       readonly run: LoadedRun;
-      readonly rings: readonly Doorbell[];
-      /** What was claimed with it; its bell is among the rings. */
-      readonly followed: Followed | null;
+      readonly jobs: readonly JobSpec[];
+      /** What was claimed with it; its spec is among the enqueues. */
+      readonly claimedAhead: ClaimedAhead | null;
     }
-  /** Nothing changed; `rings` are what the run has ready, should an earlier delivery have died before it rang. */
-  | { readonly kind: "dropped"; readonly rings: readonly Doorbell[] };
+  /** Nothing changed; `enqueues` are what the run has ready, should an earlier delivery have died before it enqueued. */
+  | { readonly kind: "dropped"; readonly jobs: readonly JobSpec[] };
 
 export interface Committer {
   commit(item: Commit): Promise<Committed>;
@@ -67,7 +67,7 @@ export interface CommitterParts {
   readonly cache: RunCache;
   readonly clock: DatabaseClock;
   readonly ids: ActivityIds;
-  /** Who claims what it follows, and for how long. */
+  /** Who claims what it claimsAhead, and for how long. */
   readonly worker: string;
   readonly leaseMs: number;
   /** How long an unreachable database is waited for before a commit fails. */
@@ -82,16 +82,16 @@ export interface CommitterParts {
 export type OnCommitted = (run: LoadedRun, event: Event, source: EventSource | null) => void;
 
 /** A commit with nothing left out. */
-export interface Request extends Required<Omit<Commit, "birth">> {
-  readonly birth: Birth | null;
+export interface Request extends Required<Omit<Commit, "creation">> {
+  readonly creation: Creation | null;
   /** The event as JSON. */
   readonly body: string;
 }
 
 export function toRequest(item: Commit): Request {
-  const { run, source, birth = null, by = "", follows = null, allows = null } = item;
+  const { run, source, creation = null, by = "", claimsAhead = null, allows = null } = item;
   const { value: event, json: body } = neutralJson(item.event);
-  return { run, event, body, source, birth, by, follows, allows };
+  return { run, event, body, source, creation, by, claimsAhead, allows };
 }
 
 /** G5. */

@@ -41,12 +41,12 @@ export interface Decided extends Decision {
 
 /** null: the event changes nothing. */
 export function decideRequest(request: Request): Decided | null {
-  const { run, event, source, birth, body, by } = request;
-  if (birth === null) {
+  const { run, event, source, creation, body, by } = request;
+  if (creation === null) {
     const decided = decideEvent(run, event, source, { body, by: by || null });
     return decided === null ? null : { request, ...decided };
   }
-  const created = advance(run, event, source, birth, by || null);
+  const created = advance(run, event, source, creation, by || null);
   return created === null ? null : { request, advance: created, body };
 }
 

@@ -25,10 +25,10 @@ const runs: Origins<"runs"> = {
     kept: "written",
     status: "written",
   },
-  ...{ phase: "written", steps: "written", startedAt: "written", light: "written", deadline: "written" },
-  // Nobody has rung it, and nothing has come of it.
+  ...{ phase: "written", steps: "written", startedAt: "written", inline: "written", deadline: "written" },
+  // Nobody has enqueued it, and nothing has come of it.
   ...{ parentJob: "usual", word: "usual", result: "usual", reason: "usual", createdAt: "usual", endedAt: "usual" },
-  ...{ rings: "usual", rungAt: "usual" },
+  ...{ enqueues: "usual", enqueuedAt: "usual" },
 };
 
 const events: Origins<"events"> = {
@@ -50,8 +50,8 @@ const activities: Origins<"activities"> = {
     claimedAt: "copied",
   },
   ...{ work: "copied", outcome: "copied", usage: "copied", seq: "copied", createdAt: "copied", endedAt: "copied" },
-  // An id of its own; leases, doorbells and trouble are over.
-  ...{ id: "usual", leaseUntil: "usual", notBefore: "usual", rings: "usual", rungAt: "usual", readyAt: "usual" },
+  // An id of its own; leases, jobs and trouble are over.
+  ...{ id: "usual", leaseUntil: "usual", notBefore: "usual", enqueues: "usual", enqueuedAt: "usual", readyAt: "usual" },
   trouble: "usual",
 };
 

@@ -4,7 +4,7 @@
  * V1  While a run is open its short variables stand in its state, which every step writes anyway; a long one has a row, so that a step
  *     does not write again what it did not change. Counters and marks are short, texts of models and students are long.
  * V2  Once the run has ended every variable has its row, for search, and none stands in the state.
- * V3  Where a variable stands follows from the variables alone, so that whoever reads a run knows it. In the state goes before a row: a row may
+ * V3  Where a variable stands claimsAhead from the variables alone, so that whoever reads a run knows it. In the state goes before a row: a row may
  *     be left from when the variable was longer. Who lowers `longest` or `most` changes where those of open runs are thought to be: migrate
  *     them.
  */
@@ -33,7 +33,7 @@ export interface VariableWrite {
   readonly value: string | null;
 }
 
-/** The rows that have to be written. before, null: of a run that is born. */
+/** The rows that have to be written. before, null: of a run that is created. */
 export function variableWrites(before: Variables | null, after: Variables, ended: boolean): VariableWrite[] {
   const writes: VariableWrite[] = [];
   if (before === after && !ended) return writes;

@@ -4,8 +4,8 @@ import type { Json } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
 import { databaseNow } from "../database/database-clock.ts";
 import type { Definitions } from "../definitions/definitions.ts";
+import { type InlineColumn, toInline } from "./inline-activity.ts";
 import { waitsForCallee } from "./kinds-sql.ts";
-import { type LightColumn, toLight } from "./light-activity.ts";
 import type { LoadedRun } from "./run-row.ts";
 import { fullState, type KeptState } from "./run-state.ts";
 
@@ -27,15 +27,15 @@ export interface RunColumns {
   readonly budgets: readonly string[];
   readonly pools: readonly string[];
   readonly options: Json;
-  readonly light: readonly LightColumn[] | null;
-  readonly run_rings: number;
+  readonly inline: readonly InlineColumn[] | null;
+  readonly run_enqueues: number;
   readonly now: number;
 }
 
 export const runColumns = `
   r.id as run_id, r.root_id, r.tenant, r.rev, r.epoch as run_epoch, r.status, r.kept::json as kept, r.definition_hash, r.program,
-  r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.pools, r.options, r.light,
-  r.rings as run_rings,
+  r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.pools, r.options, r.inline,
+  r.enqueues as run_enqueues,
   (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as variables,
   ${databaseNow} as now`;
 
@@ -61,8 +61,8 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
     budgets: row.budgets,
     pools: row.pools,
     options: row.options,
-    light: toLight(row.light),
-    rings: row.run_rings,
+    inline: toInline(row.inline),
+    enqueues: row.run_enqueues,
   };
 }
 

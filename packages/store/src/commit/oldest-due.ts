@@ -1,8 +1,8 @@
-/** For how long work waits that nobody takes: what tells a worker that it is deaf. */
+/** For how long work waits that nobody takes: what tells a worker that it is stalled. */
 import type { Database } from "../database/database.ts";
 import { queryNamed } from "../database/query-database.ts";
-import { lightQueue } from "./light-activity.ts";
-import { ofOpenRun } from "./lost-doorbells.ts";
+import { inlineQueue } from "./inline-activity.ts";
+import { ofOpenRun } from "./lost-jobs.ts";
 
 /**
  * The oldest of those that have rows, and some of those that stand on their runs: looking through every open run would cost more than it tells.
@@ -11,18 +11,18 @@ import { ofOpenRun } from "./lost-doorbells.ts";
 const text = `
 with rows as (
   select greatest(coalesce(a.ready_at, a.created_at), a.not_before) as since from activities a ${ofOpenRun}
-  where a.state = 'ready' and a.rung_at < 'infinity' and a.queue = any($1) and (a.not_before is null or a.not_before < clock_timestamp())
-  order by a.rung_at limit 100
+  where a.state = 'ready' and a.enqueued_at < 'infinity' and a.queue = any($1) and (a.not_before is null or a.not_before < clock_timestamp())
+  order by a.enqueued_at limit 100
 ), open_runs as materialized (
-  select light, started_at from runs
-  where status = 'doing' and light is not null and rung_at < 'infinity' and '${lightQueue}' = any($1) limit 1000
-), light as (
-  select greatest(to_timestamp(l.at / 1000), r.started_at) as since from open_runs r cross join lateral json_to_recordset(r.light) as l(at float8)
+  select inline, started_at from runs
+  where status = 'doing' and inline is not null and enqueued_at < 'infinity' and '${inlineQueue}' = any($1) limit 1000
+), inline as (
+  select greatest(to_timestamp(l.at / 1000), r.started_at) as since from open_runs r cross join lateral json_to_recordset(r.inline) as l(at float8)
 )
 select coalesce(max(extract(epoch from clock_timestamp() - since)), 0)::float8 * 1000 as ms
-from (select since from rows union all select since from light) due`;
+from (select since from rows union all select since from inline) due`;
 
-/** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. A worker that hears nothing then is deaf. */
+/** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. A worker that hears nothing then is stalled. */
 export async function oldestDue(database: Database, queues: readonly string[]): Promise<number> {
   const rows = await queryNamed<{ ms: number }>(database, "Looking for due activities", "oldest-due", text, [queues]);
   return Math.max(0, Math.round(rows[0]?.ms ?? 0));

@@ -7,7 +7,7 @@ import { translate } from "../database/store-error.ts";
 import type { EventSource } from "./advance.ts";
 import type { Committed, CommitterParts, Request } from "./committer.ts";
 import { loadRuns } from "./load-runs.ts";
-import { readyRings } from "./ready-rings.ts";
+import { readyJobs } from "./ready-jobs.ts";
 import type { LoadedRun } from "./run-row.ts";
 
 interface SourceRow {
@@ -39,17 +39,17 @@ export async function readAgain(
   });
 }
 
-/** The activity that brought the event is over, or somebody else's. A light one is what its run says it is. */
+/** The activity that brought the event is over, or somebody else's. An inline one is what its run says it is. */
 function isFenced(run: LoadedRun, source: EventSource | null, rows: ReadonlyMap<number, SourceRow>): boolean {
-  if (source === null || run.light.some(({ id }) => id === source.id)) return false;
+  if (source === null || run.inline.some(({ id }) => id === source.id)) return false;
   const row = rows.get(source.id);
   return row === undefined || row.claim !== source.claim || row.state === "done" || row.state === "void";
 }
 
-/** Nothing changed. Whoever brought the event rings what its run has ready: an earlier delivery may have died before it rang. */
-export async function dropped({ database }: CommitterParts, { run, birth }: Request): Promise<Committed> {
+/** Nothing changed. Whoever brought the event enqueues what its run has ready: an earlier delivery may have died before it enqueued. */
+export async function dropped({ database }: CommitterParts, { run, creation }: Request): Promise<Committed> {
   try {
-    return { kind: "dropped", rings: birth === null ? await readyRings(database.hot, [run.id]) : [] };
+    return { kind: "dropped", jobs: creation === null ? await readyJobs(database.hot, [run.id]) : [] };
   } catch (error) {
     throw translate(error, "Reading what a run has ready");
   }

@@ -1,9 +1,9 @@
 /** What a commit writes, as rows: each group of events is one `CommitRows`, and commit-statement.ts makes one statement of it. */
-import type { LightKind, Parked, WorkKind, WorkQueue } from "@markmill/engine";
+import type { InlineKind, Parked, WorkKind, WorkQueue } from "@markmill/engine";
 import type { AuditAsked } from "../access/audit.ts";
 import type { columns } from "../schema/columns.ts";
 import type { RunRow } from "../schema/row-types.ts";
-import type { LightColumn } from "./light-activity.ts";
+import type { InlineColumn } from "./inline-activity.ts";
 
 /** What every event writes of a run, and of itself. What is absent, here and below, is null, false or 0. */
 interface RunWrite {
@@ -28,9 +28,9 @@ export interface MoveRow extends Omit<RunWrite, keyof StatusChange>, Partial<Sta
   /** The activity is over; not where the same event asks for its next attempt. */
   readonly settles?: boolean;
   readonly aborts?: boolean;
-  /** The light activity that the event ended. */
-  readonly light_id?: number;
-  readonly light_kind?: LightKind;
+  /** The inline activity that the event ended. */
+  readonly inline_id?: number;
+  readonly inline_kind?: InlineKind;
   readonly asked_at?: number;
 }
 
@@ -76,21 +76,21 @@ export const givenColumns = [
   "word",
   "result",
   "reason",
-  "light",
+  "inline",
 ] as const satisfies readonly RunColumn[];
 
 /** A run to be made: its columns, the key it was asked for with, and what the audit log is told of it. */
-export interface Birth extends Pick<RunRow, (typeof requestedColumns)[number]> {
+export interface Creation extends Pick<RunRow, (typeof requestedColumns)[number]> {
   readonly idempotency_key: string | null;
   readonly request_hash: string | null;
   /** null: nobody's request, or its entry is written elsewhere. */
   readonly audit: AuditAsked | null;
-  /** It waits for its turn: nothing of it is rung (shares/admit-runs.ts). */
+  /** It waits for its turn: nothing of it is enqueued (shares/admit-runs.ts). */
   readonly queued: boolean;
 }
 
-interface BirthRow extends Birth, Omit<RunWrite, "id">, RareWrite {
-  readonly light?: readonly LightColumn[];
+interface CreationRow extends Creation, Omit<RunWrite, "id">, RareWrite {
+  readonly inline?: readonly InlineColumn[];
   /** Where the calling activity goes: waiting, or ready at once when the callee ended as it started. */
   readonly caller_state: "waiting" | "ready" | null;
   readonly caller_outcome: unknown;
@@ -111,7 +111,7 @@ interface NextRow {
   readonly work: unknown;
   /** Of a run that is queued. */
   readonly queued?: true;
-  /** Of one that is claimed with it (followed.ts). */
+  /** Of one that is claimed with it (claim-ahead.ts). */
   readonly claimed_by?: string;
   readonly lease_ms?: number;
 }
@@ -124,9 +124,9 @@ interface RetryRow {
   readonly item: number;
   readonly attempt: number;
   readonly not_before: number | null;
-  /** What it waits for, told to people. Held: it waits for a resume, and no doorbell is rung. */
+  /** What it waits for, told to people. Held: it waits for a resume, and no job is enqueued. */
   readonly trouble?: Parked;
-  /** It waits for runs that its model called, and no doorbell is rung. */
+  /** It waits for runs that its model called, and no job is enqueued. */
   readonly awaits?: true;
 }
 
@@ -192,12 +192,12 @@ export interface CommitRows {
   /** By place: of `moves`. JSON; empty: nothing. */
   readonly states: string[];
   readonly bodies: string[];
-  readonly lights: string[];
+  readonly inlines: string[];
   readonly rares: string[];
-  readonly births: BirthRow[];
-  /** By place: of `births`. */
-  readonly bornStates: string[];
-  readonly bornBodies: string[];
+  readonly creations: CreationRow[];
+  /** By place: of `creations`. */
+  readonly createdStates: string[];
+  readonly createdBodies: string[];
   readonly next: NextRow[];
   readonly retries: RetryRow[];
   readonly voids: VoidRow[];
@@ -213,11 +213,11 @@ export function noRows(): CommitRows {
     moves: [],
     states: [],
     bodies: [],
-    lights: [],
+    inlines: [],
     rares: [],
-    births: [],
-    bornStates: [],
-    bornBodies: [],
+    creations: [],
+    createdStates: [],
+    createdBodies: [],
     next: [],
     retries: [],
     voids: [],

@@ -10,7 +10,7 @@ import {
   type Work,
   type WorkKind,
 } from "@markmill/engine";
-import type { LightActivity } from "./light-activity.ts";
+import type { InlineActivity } from "./inline-activity.ts";
 
 /** A run as it was at `rev`. Immutable: whatever is decided on it is committed only if the run is still at that `rev`. */
 export interface LoadedRun {
@@ -33,14 +33,14 @@ export interface LoadedRun {
   /** What the request asked of the edges (model, sandbox, script …), shared by the whole tree. */
   readonly options: Json;
   /** Asked and not answered; of a stopped run, what will be asked again. The oldest first. */
-  readonly light: readonly LightActivity[];
-  /** Of its light activities; see Doorbell. */
-  readonly rings: number;
+  readonly inline: readonly InlineActivity[];
+  /** Of its inline activities; see JobSpec. */
+  readonly enqueues: number;
 }
 
 /** A run whose first event is not folded yet. */
-export function unstarted(run: Omit<LoadedRun, "rev" | "state" | "light" | "rings">): LoadedRun {
-  return { ...run, rev: 0, state: initialState, light: [], rings: 1 };
+export function unstarted(run: Omit<LoadedRun, "rev" | "state" | "inline" | "enqueues">): LoadedRun {
+  return { ...run, rev: 0, state: initialState, inline: [], enqueues: 1 };
 }
 
 /** The CALL activity that waits for this run, as it was when it called; `job` is its queue job's id, opaque here. */
@@ -59,7 +59,7 @@ export interface Activity {
   readonly epoch: number;
   /** Fencing token: an older claim's result is dropped. */
   readonly claim: number;
-  readonly rings: number;
+  readonly enqueues: number;
   readonly work: Work;
   /** Of a CALL whose callee has ended. */
   readonly outcome: Outcome | null;

@@ -152,7 +152,7 @@ describe("a state that was kept", () => {
       const event = answer(state, node, 2_000 + index);
       const next = step(program, state, event);
       expect(next.state).not.toBe(state);
-      // What follows is decided alike on the one and on the other.
+      // What claimsAhead is decided alike on the one and on the other.
       expect(step(program, kept, event)).toEqual(next);
       state = next.state;
       kept = throughTheRow(state);

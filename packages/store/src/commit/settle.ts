@@ -1,13 +1,13 @@
-/** What the database answered, told to whoever asked: which runs moved, and what is to be rung. */
-import { type ActivityRef, activityKey, type Doorbell, type WorkQueue, workKinds } from "@markmill/engine";
+/** What the database answered, told to whoever asked: which runs moved, and what is to be enqueued. */
+import { type ActivityRef, activityKey, type JobSpec, type WorkQueue, workKinds } from "@markmill/engine";
 import type { DatabaseClock } from "../database/database-clock.ts";
 import { neutral } from "../database/neutral.ts";
-import { type Followed, followedBy } from "../throughput/followed.ts";
+import { type ClaimedAhead, nextToClaim } from "../throughput/claim-ahead.ts";
 import type { Advance } from "./advance.ts";
 import type { CommitAnswer, NextAnswer, ReturnedAnswer } from "./commit-answer.ts";
 import type { Committed, CommitterParts } from "./committer.ts";
 import type { Decided } from "./decide.ts";
-import { toLightRing } from "./light-activity.ts";
+import { toInlineJob } from "./inline-activity.ts";
 import { type Activity, columnToItem, itemToColumn, type LoadedRun } from "./run-row.ts";
 import type { Written } from "./write-decided.ts";
 
@@ -29,20 +29,20 @@ export function settle(
   }
   const settled = group.map(({ request, advance: decided }): Committed | null => {
     // A run that is not created exists already, or its caller has gone on without it.
-    if (!moved.has(request.run.id)) return request.birth === null ? null : { kind: "dropped", rings: [] };
-    const light = [...decided.stillOpen, ...decided.opened];
+    if (!moved.has(request.run.id)) return request.creation === null ? null : { kind: "dropped", jobs: [] };
+    const inline = [...decided.stillOpen, ...decided.opened];
     const pools = decided.opensPool ? [...decided.run.pools, decided.run.id] : decided.run.pools;
-    const run: LoadedRun = { ...decided.run, rev: decided.run.rev + 1, state: decided.state, light, pools };
-    const rings = ringsOf(clock, run, decided, byRun.get(run.id) ?? []);
+    const run: LoadedRun = { ...decided.run, rev: decided.run.rev + 1, state: decided.state, inline, pools };
+    const jobs = jobsOf(clock, run, decided, byRun.get(run.id) ?? []);
     const caller = run.parent === null ? undefined : returned.get(run.parent.activityId);
-    if (caller !== undefined) rings.push(toReturnedRing(caller));
+    if (caller !== undefined) jobs.push(toReturnedJob(caller));
     if (run.state.phase.is === "ended") {
       cache.delete(run.id);
       if (run.parent === null && run.budgets.some((budget) => budget !== run.id)) parts.onBatchRunEnded();
-    } else if (request.birth === null || run.parent !== null) cache.set(run);
-    const claimed = claimedWith(run, decided, request.follows, byRun.get(run.id) ?? []);
+    } else if (request.creation === null || run.parent !== null) cache.set(run);
+    const claimed = claimedWith(run, decided, request.claimsAhead, byRun.get(run.id) ?? []);
     parts.onCommitted?.(run, request.event, request.source);
-    return { kind: "committed", run, rings, followed: claimed === null ? null : { claimed, asked } };
+    return { kind: "committed", run, jobs, claimedAhead: claimed === null ? null : { claimed, asked } };
   });
   for (const { advance: decided } of callees) {
     const { run, state, event } = decided;
@@ -52,12 +52,12 @@ export function settle(
   return settled;
 }
 
-function ringsOf(
+function jobsOf(
   clock: DatabaseClock,
   run: LoadedRun,
   { commands, opened }: Advance,
   answers: readonly CommitAnswer[],
-): Doorbell[] {
+): JobSpec[] {
   const times = new Map<string, number>();
   for (const command of commands) {
     if ((command.do === "perform" || command.do === "retry") && command.notBefore !== null) {
@@ -66,13 +66,13 @@ function ringsOf(
   }
   const delayOf = (activity: Omit<ActivityRef, "attempt">) =>
     times.size === 0 ? 0 : Math.max(0, (times.get(activityKey(activity)) ?? 0) - clock.now());
-  const rings = opened.map((light) => toLightRing(run, light, delayOf(light.ref)));
+  const jobs = opened.map((inline) => toInlineJob(run, inline, delayOf(inline.ref)));
   for (const row of answers) {
     if ((row.what === "next" || row.what === "again") && workKinds[row.kind].waitsFor !== "answer") {
-      rings.push(toNextRing(row, delayOf({ ...row, item: columnToItem(row.item) }), run.parent?.job ?? null));
+      jobs.push(toNextJob(row, delayOf({ ...row, item: columnToItem(row.item) }), run.parent?.job ?? null));
     }
   }
-  return rings;
+  return jobs;
 }
 
 function claimedWith(
@@ -80,8 +80,8 @@ function claimedWith(
   decided: Advance,
   queue: WorkQueue | null,
   answers: readonly CommitAnswer[],
-): Followed["claimed"] | null {
-  const command = followedBy(decided, queue);
+): ClaimedAhead["claimed"] | null {
+  const command = nextToClaim(decided, queue);
   if (command === null) return null;
   const { node, generation, item } = command.activity;
   const row = answers.find(
@@ -94,22 +94,22 @@ function claimedWith(
   if (row?.what !== "next") return null;
   const activity: Activity = {
     ...{ id: row.id, runId: run.id, ref: command.activity, kind: row.kind, epoch: row.epoch },
-    ...{ claim: row.claim, rings: row.rings, outcome: null, usage: null, leased: true },
+    ...{ claim: row.claim, enqueues: row.enqueues, outcome: null, usage: null, leased: true },
     // As its row has it: whoever repeats it reads it there, and has to ask the same.
     work: neutral(command.work),
     askedAt: row.asked_at,
-    // Only a row that was just made has neither been claimed nor rung before.
-    ...(row.claim === 1 && row.rings === 1 ? { unasked: true } : {}),
+    // Only a row that was just made has neither been claimed nor enqueued before.
+    ...(row.claim === 1 && row.enqueues === 1 ? { unasked: true } : {}),
   };
   return { kind: "claimed", run, activity, interrupted: false, takeovers: 0 };
 }
 
-function toReturnedRing(row: ReturnedAnswer): Doorbell {
-  const { run_id: runId, id: activityId, epoch, attempt, rings, parent_job: parentJob } = row;
-  return { queue: workKinds.call.queue, runId, activityId, epoch, attempt, rings, delayMs: 0, parentJob };
+function toReturnedJob(row: ReturnedAnswer): JobSpec {
+  const { run_id: runId, id: activityId, epoch, attempt, enqueues, parent_job: parentJob } = row;
+  return { queue: workKinds.call.queue, runId, activityId, epoch, attempt, enqueues, delayMs: 0, parentJob };
 }
 
-function toNextRing(row: NextAnswer, delayMs: number, parentJob: string | null): Doorbell {
-  const { run_id: runId, id: activityId, epoch, attempt, rings } = row;
-  return { queue: workKinds[row.kind].queue, runId, activityId, epoch, attempt, rings, delayMs, parentJob };
+function toNextJob(row: NextAnswer, delayMs: number, parentJob: string | null): JobSpec {
+  const { run_id: runId, id: activityId, epoch, attempt, enqueues } = row;
+  return { queue: workKinds[row.kind].queue, runId, activityId, epoch, attempt, enqueues, delayMs, parentJob };
 }

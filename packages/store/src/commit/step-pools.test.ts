@@ -3,7 +3,7 @@ import { type Event, initialState, type Node, type Program, type RunStarted, rem
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { type Advance, advance } from "./advance.ts";
-import type { Birth } from "./rows.ts";
+import type { Creation } from "./rows.ts";
 import { type LoadedRun, unstarted } from "./run-row.ts";
 import { countingOf, fitsRoom, roomFor, type StepPool, usesPools } from "./step-pools.ts";
 
@@ -91,15 +91,15 @@ class Tree {
       caller: caller === null ? null : { depth: caller.state.depth + 1, agent: "", threads: {} },
     };
     if (caller !== null) this.callers.set(id, { run: caller.id, key });
-    this.commit(run, event, { id } as unknown as Birth);
+    this.commit(run, event, { id } as unknown as Creation);
   }
 
-  commit(run: LoadedRun, event: Event, birth: Birth | null = null): void {
+  commit(run: LoadedRun, event: Event, creation: Creation | null = null): void {
     const locked = [...new Set([...run.pools, run.id])].flatMap((id) => this.pools.get(id) ?? []);
     const room = roomFor(run, locked);
-    let decided = advance(run, event, null, birth);
+    let decided = advance(run, event, null, creation);
     if (decided !== null && room !== null && !fitsRoom(decided, room))
-      decided = advance(run, { ...event, room }, null, birth);
+      decided = advance(run, { ...event, room }, null, creation);
     if (decided === null) return;
     this.#write(decided);
   }
@@ -107,7 +107,7 @@ class Tree {
   #write(one: Advance): void {
     const { run, state, begun, opensPool } = one;
     const pools = opensPool ? [...run.pools, run.id] : run.pools;
-    this.runs.set(run.id, { ...run, rev: run.rev + 1, state, pools, light: [...one.stillOpen, ...one.opened] });
+    this.runs.set(run.id, { ...run, rev: run.rev + 1, state, pools, inline: [...one.stillOpen, ...one.opened] });
     this.begun.set(run.id, (this.begun.get(run.id) ?? 0) + begun.flow + begun.handler);
     if (!usesPools(one)) return;
     const { to, flow, handler, opens } = countingOf(one);

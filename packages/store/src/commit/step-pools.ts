@@ -24,10 +24,10 @@ export interface StepPool {
 }
 
 /** Does the commit have to look at pools? A called run is made under their locks, so that runs of a tree can be counted. */
-export function usesPools({ run, birth, begun, opensPool, state }: Advance): boolean {
+export function usesPools({ run, creation, begun, opensPool, state }: Advance): boolean {
   if (opensPool) return true;
   if (run.pools.length === 0) return false;
-  return birth !== null || begun.flow + begun.handler > 0 || turnsToHandler(run, state);
+  return creation !== null || begun.flow + begun.handler > 0 || turnsToHandler(run, state);
 }
 
 const turnsToHandler = (run: LoadedRun, state: Advance["state"]) =>

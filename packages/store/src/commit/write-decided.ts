@@ -18,7 +18,7 @@ export interface Written {
   readonly callees: readonly Decision[];
 }
 
-/** Light activities have no row to get an id from. */
+/** Inline activities have no row to get an id from. */
 export async function numbered(parts: CommitterParts, group: readonly Decided[]): Promise<readonly Decided[]> {
   const wanted = group.reduce((sum, { advance }) => sum + advance.opened.length, 0);
   if (wanted === 0) return group;
@@ -52,13 +52,13 @@ async function writeOn(
 ): Promise<readonly CommitAnswer[]> {
   const rows = noRows();
   for (const decision of decisions.toSorted(byRun)) {
-    const queue = "request" in decision ? decision.request.follows : null;
+    const queue = "request" in decision ? decision.request.claimsAhead : null;
     addRows(rows, toJson, decision.advance, decision.body, queue === null ? null : { queue, worker, leaseMs });
   }
   return (await on.query<CommitAnswer>(mutable(commitStatement(rows, toJson)))).rows;
 }
 
-/** G3. A run called in the meantime is either seen here, or its birth finds the calling activity void (load-runs.ts, births). */
+/** G3. A run called in the meantime is either seen here, or its creation finds the calling activity void (load-runs.ts, creations). */
 async function writeWithCallees(
   parts: CommitterParts,
   client: PoolClient,

@@ -10,8 +10,8 @@ import {
   type Command,
   type Event,
   type ForkPoint,
+  inlineKindOf,
   type Json,
-  lightKindOf,
   type RunForked,
   type RunState,
   remainingCaps,
@@ -22,9 +22,9 @@ import type { PoolClient } from "pg";
 import { ofAnotherReply } from "../calls/tool-calls.ts";
 import { toJson } from "../database/neutral.ts";
 import { copiedColumns } from "./fork-columns.ts";
+import type { InlineColumn } from "./inline-activity.ts";
 import { variableWrites } from "./kept-variables.ts";
 import { changesFiles } from "./kinds-sql.ts";
-import type { LightColumn } from "./light-activity.ts";
 import { itemToColumn, type LoadedRun } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 
@@ -69,19 +69,19 @@ export async function writeLevel(
 ): Promise<CallingActivity | null> {
   const { level, forked, state, commands } = one;
   const { run, id, point, renamed } = level;
-  const light = await lightColumn(one, writing);
+  const inline = await inlineColumn(one, writing);
   const deadline = commands.findLast((command) => command.do === "deadline");
   const phase = state.phase.is === "handling" ? `handling.${state.phase.of}` : state.phase.is;
   await client.query(
     `insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, budgets, pools, forked_from, rev, epoch, kept, status, phase,
-       steps, started_at, light, deadline, definition_hash, program, name, ${copiedColumns.runs})
+       steps, started_at, inline, deadline, definition_hash, program, name, ${copiedColumns.runs})
      select $1, $2, $3, $4, $5, $6::text[], $18::text[], id, $7, $8, $9, 'doing', $10,
        $11, clock_timestamp(), $12::json, to_timestamp($13::float8 / 1000), $15, $16, $17, ${copiedColumns.runs}
      from runs where id = $14`,
     [
       ...[id, writing.rootId, writing.calling?.id ?? null, writing.calling?.attempt ?? null],
       ...[writing.calling?.epoch ?? null, writing.budgets, point.seq + 1, state.epoch, toJson(sparseState(state))],
-      ...[phase, state.spent.steps, light.length === 0 ? null : toJson(light), deadline?.at ?? null, run.id],
+      ...[phase, state.spent.steps, inline.length === 0 ? null : toJson(inline), deadline?.at ?? null, run.id],
       ...[run.definitionHash, run.path, run.program.name, writing.pools],
     ],
   );
@@ -118,11 +118,11 @@ export async function writeLevel(
   return writeInFlight(client, one, writing.rootId);
 }
 
-async function lightColumn({ level, state, forked }: AdvancedLevel, { draw }: Writing): Promise<LightColumn[]> {
-  const column: LightColumn[] = [];
+async function inlineColumn({ level, state, forked }: AdvancedLevel, { draw }: Writing): Promise<InlineColumn[]> {
+  const column: InlineColumn[] = [];
   for (const { ref } of Object.values(state.active)) {
     const work = level.point.works[activityKey(ref)];
-    const kind = work === undefined ? null : lightKindOf(work);
+    const kind = work === undefined ? null : inlineKindOf(work);
     const [id] = kind === null ? [] : await draw(1);
     if (kind !== null && id !== undefined) column.push({ ...ref, id, kind, at: forked.at });
   }
@@ -136,7 +136,7 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
     const { ref } = active;
     const key = activityKey(ref);
     const old = level.point.works[key];
-    if (old === undefined || lightKindOf(old) !== null) continue;
+    if (old === undefined || inlineKindOf(old) !== null) continue;
     const work = renewed(one, ref.node, old);
     const outcome = key === level.left ? null : await returnedBefore(client, level, ref);
     const awaits = awaitsCalls(state, active);

@@ -31,14 +31,14 @@ export async function renewLeases(
 const releaseText = `
 update activities set state = 'ready', lease_until = null, claimed_by = null,
   not_before = case when $2::integer > 0 then clock_timestamp() + $2::integer * interval '1 millisecond' else not_before end,
-  rung_at = clock_timestamp() + $2::integer * interval '1 millisecond', ready_at = clock_timestamp()
+  enqueued_at = clock_timestamp() + $2::integer * interval '1 millisecond', ready_at = clock_timestamp()
 from json_to_recordset($1::json) as x(id bigint, claim integer)
 where activities.id = x.id and activities.claim = x.claim and activities.state = 'claimed'
 returning activities.id`;
 
 /**
  * Gives back work that has not begun to act, to be done after `afterMs`. Its job is put off and stays the one it has: it keeps its number
- * of rings, and is quiet for the supervisor until it is due (L4). Returns the ids that were given back.
+ * of enqueues, and is quiet for the supervisor until it is due (L4). Returns the ids that were given back.
  */
 export async function releaseClaims(
   database: Database,

@@ -91,7 +91,7 @@ async function endedActivities(database: Database, mostOfKind: number): Promise<
     `with moved as materialized (
        (select id from runs where ended_at is not null order by ended_at desc limit $2)
        union
-       (select id from runs where status in ('doing', 'stopped') and rung_at < 'infinity' order by rung_at desc limit $2)
+       (select id from runs where status in ('doing', 'stopped') and enqueued_at < 'infinity' order by enqueued_at desc limit $2)
      ), done as materialized (
        select x.* from moved m join runs r on r.id = m.id cross join lateral (
          select a.*, row_number() over (partition by a.kind order by a.ended_at desc) as nth

@@ -1,5 +1,5 @@
 /** What happened in a run, and the activities it happened to. */
-import { type Event, type LightKind, lightWork, type Work, type WorkKind } from "@markmill/engine";
+import { type Event, type InlineKind, inlineWork, type Work, type WorkKind } from "@markmill/engine";
 import { columnToItem } from "../commit/run-row.ts";
 import type { Database } from "../database/database.ts";
 import { queryAtOnce, queryDatabase } from "../database/query-database.ts";
@@ -66,7 +66,7 @@ export interface ActivityRow extends Omit<HistoryActivity, "item" | "work"> {
 }
 
 export function toActivity(row: ActivityRow): HistoryActivity {
-  return { ...row, item: columnToItem(row.item), work: row.work ?? lightWork(row.kind as LightKind) };
+  return { ...row, item: columnToItem(row.item), work: row.work ?? inlineWork(row.kind as InlineKind) };
 }
 
 /** What is asked and not answered: for whoever looks at a run often, without its history. */

@@ -43,7 +43,7 @@ export async function applyEvent(
   }
   if (run === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no run ${runId}.`);
   const event = await makeEvent(run, { at: clock.now(), seed: drawSeed() });
-  if (event === null) return { kind: "dropped", rings: [] };
+  if (event === null) return { kind: "dropped", jobs: [] };
   const { source = null, by } = brought;
   return committer.commit({ run, event, source, ...(by === undefined ? {} : { by }) });
 }

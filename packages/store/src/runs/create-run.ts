@@ -1,14 +1,14 @@
 /**
- * A run is born with its first event folded and its first activities ready, in one statement. Its idempotency key is written by the same
+ * A run is created with its first event folded and its first activities ready, in one statement. Its idempotency key is written by the same
  * statement: twice with one key is once, and the same key with another request is refused.
  */
 import { createHash } from "node:crypto";
 import {
   type Caller,
-  type Doorbell,
   type Failure,
   failure,
   initialState,
+  type JobSpec,
   type Json,
   type Limits,
   ownReserved,
@@ -22,7 +22,7 @@ import {
 import type { Pool, PoolClient } from "pg";
 import type { AuditAsked } from "../access/audit.ts";
 import type { Committed, Committer } from "../commit/committer.ts";
-import { readyRings } from "../commit/ready-rings.ts";
+import { readyJobs } from "../commit/ready-jobs.ts";
 import { type Activity, type LoadedRun, unstarted } from "../commit/run-row.ts";
 import { waitsBelow } from "../commit/waits-below.ts";
 import type { Database } from "../database/database.ts";
@@ -58,7 +58,7 @@ export interface NewRun {
   /** Tells requests with the same key apart. Absent: it is taken from all that is asked for. */
   readonly requestHash?: string;
   readonly forkedFrom?: string;
-  /** It may have to wait for its turn where its tenant has many runs under way (shares/admit-runs.ts); its rings are then none. */
+  /** It may have to wait for its turn where its tenant has many runs under way (shares/admit-runs.ts); its enqueues are then none. */
   readonly takesTurn?: boolean;
   /** Written to the audit log with the run, as done; not where no run is made. */
   readonly audit?: AuditAsked;
@@ -68,10 +68,10 @@ export interface CreatedRun {
   readonly runId: string;
   /** false: the key was used before, and this is the run it made. */
   readonly created: boolean;
-  readonly rings: readonly Doorbell[];
+  readonly jobs: readonly JobSpec[];
 }
 
-export interface Births {
+export interface RunCreator {
   readonly database: Database;
   readonly definitions: Definitions;
   readonly committer: Committer;
@@ -80,15 +80,15 @@ export interface Births {
   readonly shares: Shares;
 }
 
-export async function createRun(births: Births, tenant: string, request: NewRun): Promise<CreatedRun> {
+export async function createRun(creations: RunCreator, tenant: string, request: NewRun): Promise<CreatedRun> {
   // A run of a batch was admitted with it.
   const takesTurn = request.takesTurn === true && (request.budgets ?? []).length === 0;
-  const make = (queued: boolean) => makeRun(births, tenant, request, queued);
-  return takesTurn ? await births.shares.start(tenant, make) : await make(false);
+  const make = (queued: boolean) => makeRun(creations, tenant, request, queued);
+  return takesTurn ? await creations.shares.start(tenant, make) : await make(false);
 }
 
-async function makeRun(births: Births, tenant: string, request: NewRun, queued: boolean): Promise<CreatedRun> {
-  const { database, definitions, committer, clock, ceilings, shares } = births;
+async function makeRun(creations: RunCreator, tenant: string, request: NewRun, queued: boolean): Promise<CreatedRun> {
+  const { database, definitions, committer, clock, ceilings, shares } = creations;
   const { definition, idempotencyKey = null } = request;
   const caps = capsWithin(request.caps ?? {}, ceilings);
   const id = request.id ?? uuidv7(clock.now());
@@ -97,7 +97,7 @@ async function makeRun(births: Births, tenant: string, request: NewRun, queued: 
   if (program === undefined) {
     throw new StoreError("STORE_NOT_FOUND", `Definition ${definition.name} has no program ${path}.`);
   }
-  await takeBlobs(births, tenant, request);
+  await takeBlobs(creations, tenant, request);
   await definitions.save(tenant, definition);
   const event: RunStarted = {
     type: "run.started",
@@ -137,8 +137,8 @@ async function makeRun(births: Births, tenant: string, request: NewRun, queued: 
     run,
     event: timed ? { ...event, queued: true } : event,
     source: null,
-    birth: {
-      ...birthOf(run),
+    creation: {
+      ...creationOf(run),
       parent_activity_id: null,
       parent_attempt: null,
       parent_epoch: null,
@@ -155,9 +155,9 @@ async function makeRun(births: Births, tenant: string, request: NewRun, queued: 
   });
   if (committed.kind === "committed") {
     if (queued) shares.tellQueued();
-    return { runId: id, created: true, rings: queued ? [] : committed.rings };
+    return { runId: id, created: true, jobs: queued ? [] : committed.jobs };
   }
-  const existing = await existingRun(births, tenant, request, { id, path }).catch(async (error: unknown) => {
+  const existing = await existingRun(creations, tenant, request, { id, path }).catch(async (error: unknown) => {
     await closeUnused(database, tenant, id);
     throw error;
   });
@@ -179,7 +179,7 @@ export async function closeUnused(database: Database, tenant: string, id: string
  * which waits for who deletes it, and what is younger is not deleted for long. The operator's ceiling on what a tree stores holds here.
  */
 async function takeBlobs(
-  { database, ceilings }: Births,
+  { database, ceilings }: RunCreator,
   tenant: string,
   { submission, options }: NewRun,
 ): Promise<void> {
@@ -224,45 +224,45 @@ function firstStep(program: Program, event: RunStarted): RunState {
 }
 
 async function existingRun(
-  births: Births,
+  creations: RunCreator,
   tenant: string,
   request: NewRun,
   { id, path }: { readonly id: string; readonly path: string },
 ): Promise<CreatedRun> {
   const { idempotencyKey: key } = request;
-  const keyed = key === undefined ? null : await keyedRun(births, tenant, key, requestHash(request, path));
+  const keyed = key === undefined ? null : await keyedRun(creations, tenant, key, requestHash(request, path));
   if (keyed !== null) return keyed;
   const rows = await queryDatabase(
-    births.database,
+    creations.database,
     "Looking for a run",
     "select 1 from runs where tenant = $1 and id = $2",
     [tenant, id],
   );
   if (rows.length === 0) throw new StoreError("STORE_ID_TAKEN", `There is a run ${id} already.`);
-  return madeBefore(births, id);
+  return madeBefore(creations, id);
 }
 
 /** The run that a key made; null: it made none. A key that was used for another request is refused. */
 export async function keyedRun(
-  births: Births,
+  creations: RunCreator,
   tenant: string,
   key: string,
   requestHash: string | null,
 ): Promise<CreatedRun | null> {
   const [found] = await queryDatabase<{ id: string; other: boolean }>(
-    births.database,
+    creations.database,
     "Looking for a key",
     `select run_id as id, coalesce(request_hash <> $3, false) as other from idempotency_keys where tenant = $1 and key = $2`,
     [tenant, key, requestHash],
   );
   if (found === undefined) return null;
   if (found.other) throw new StoreError("STORE_KEY_REUSED", `The key ${key} was used for another request.`);
-  return await madeBefore(births, found.id);
+  return await madeBefore(creations, found.id);
 }
 
-async function madeBefore({ database }: Births, runId: string): Promise<CreatedRun> {
+async function madeBefore({ database }: RunCreator, runId: string): Promise<CreatedRun> {
   try {
-    return { runId, created: false, rings: await readyRings(database.calm, [runId]) };
+    return { runId, created: false, jobs: await readyJobs(database.calm, [runId]) };
   } catch (error) {
     throw translate(error, "Reading what a run has ready");
   }
@@ -288,7 +288,7 @@ function sorted(value: unknown): unknown {
 export type StartedCall =
   | Committed
   /** The tree has as many runs as it may. */
-  | { readonly kind: "refused"; readonly failure: Failure; readonly rings: readonly Doorbell[] };
+  | { readonly kind: "refused"; readonly failure: Failure; readonly jobs: readonly JobSpec[] };
 
 /**
  * The first delivery of a CALL: makes the callee and leaves the CALL waiting for it. A second delivery, or one after the caller was
@@ -298,14 +298,14 @@ export type StartedCall =
  * age (delete-orphans.ts), and the next delivery makes another run with another budget.
  */
 export async function startCall(
-  births: Births,
+  creations: RunCreator,
   caller: LoadedRun,
   activity: Activity,
   job: string | null,
 ): Promise<StartedCall> {
   const { work } = activity;
   if (work.kind !== "call") throw new StoreError("STORE_BUG", `Activity ${activity.id} is no call but ${work.kind}.`);
-  const { database, definitions, committer, clock } = births;
+  const { database, definitions, committer, clock } = creations;
   const key = { tenant: caller.tenant, hash: caller.definitionHash };
   await definitions.ensure([key]);
   const { start } = work;
@@ -319,7 +319,7 @@ export async function startCall(
   };
   const at = clock.now();
   // What is left now: a call that is made again after a stop has less than the first had.
-  const caps = remainingCaps(caller.program, await withWaits(births, caller, at), at);
+  const caps = remainingCaps(caller.program, await withWaits(creations, caller, at), at);
   const event: RunStarted = {
     type: "run.started",
     at,
@@ -356,11 +356,11 @@ export async function startCall(
       run.pools.length === 0
         ? null
         : async (client) => {
-            excess = await treeExcess(births, client, caller, activity);
+            excess = await treeExcess(creations, client, caller, activity);
             return excess === null;
           },
-    birth: {
-      ...birthOf(run),
+    creation: {
+      ...creationOf(run),
       parent_activity_id: activity.id,
       parent_attempt: activity.ref.attempt,
       parent_epoch: activity.epoch,
@@ -377,16 +377,16 @@ export async function startCall(
   });
   if (committed.kind === "committed") return committed;
   if (own !== null) await closeUnused(database, caller.tenant, id);
-  if (excess !== null) return { kind: "refused", failure: excess, rings: [] };
+  if (excess !== null) return { kind: "refused", failure: excess, jobs: [] };
   try {
-    return { kind: "dropped", rings: await readyRings(database.hot, [], [activity.id]) };
+    return { kind: "dropped", jobs: await readyJobs(database.hot, [], [activity.id]) };
   } catch (error) {
     throw translate(error, "Reading what a called run has ready");
   }
 }
 
 /** The caller with what its other calls, which have not returned, waited so far: time in which it only waits is not taken from the callee. */
-async function withWaits({ database, definitions }: Births, caller: LoadedRun, at: number): Promise<RunState> {
+async function withWaits({ database, definitions }: RunCreator, caller: LoadedRun, at: number): Promise<RunState> {
   const { state } = caller;
   if (state.limits.timeMs === null || Object.keys(state.active).length < 2) return state;
   try {
@@ -400,16 +400,20 @@ async function withWaits({ database, definitions }: Births, caller: LoadedRun, a
  * Why a CALL may make no callee, or null: its tree has as many runs as it may. One that an earlier delivery has made counts for nothing. It is
  * exact where no other call of the tree is made at the same time; where one may be, startCall asks again under the locks of the step pools.
  */
-export async function callExcess(births: Births, caller: LoadedRun, activity: Activity): Promise<Failure | null> {
+export async function callExcess(
+  creations: RunCreator,
+  caller: LoadedRun,
+  activity: Activity,
+): Promise<Failure | null> {
   try {
-    return await treeExcess(births, births.database.hot, caller, activity);
+    return await treeExcess(creations, creations.database.hot, caller, activity);
   } catch (error) {
     throw translate(error, "Counting the runs of a tree");
   }
 }
 
 async function treeExcess(
-  { ceilings }: Births,
+  { ceilings }: RunCreator,
   on: Pool | PoolClient,
   caller: LoadedRun,
   activity: Activity,
@@ -425,7 +429,7 @@ async function treeExcess(
   return failure("LIMIT_RUNS", `A tree has at most ${most} runs (the operator's CEILING_RUNS).`);
 }
 
-function birthOf(run: LoadedRun) {
+function creationOf(run: LoadedRun) {
   return {
     id: run.id,
     root_id: run.rootId,

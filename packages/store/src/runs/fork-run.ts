@@ -4,7 +4,7 @@
  * nothing that was paid for below it is paid for again.
  *
  * K1  All of it but its budgets is one transaction: kill -9 before its end leaves at most budgets of runs that were never made, which go
- *     by their age (delete-orphans.ts), after it a run whose doorbells the supervisor rings.
+ *     by their age (delete-orphans.ts), after it a run whose jobs the supervisor enqueues.
  * K2  Nothing that the other run paid counts as spent here: replies that are taken over cost nothing.
  * K3  The other run stays as it is. The transaction locks its row and the rows of the shared budgets. So a deletion of the run or its batch
  *     comes either before, and the fork is refused, or after, and the deletion of the batch finds the fork.
@@ -15,10 +15,10 @@ import {
   asideOf,
   awaitsCalls,
   carryOver,
-  type Doorbell,
   type Event,
   forkAtFailure,
   forkAtNode,
+  type JobSpec,
   type Limits,
   ownReserved,
   type RunForked,
@@ -27,7 +27,7 @@ import {
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
 import { loadRuns } from "../commit/load-runs.ts";
-import { readyRings } from "../commit/ready-rings.ts";
+import { readyJobs } from "../commit/ready-jobs.ts";
 import type { LoadedRun } from "../commit/run-row.ts";
 import { openPools } from "../commit/step-pools.ts";
 import { type AdvancedLevel, type CallingActivity, type ForkedLevel, writeLevel } from "../commit/write-fork.ts";
@@ -39,7 +39,7 @@ import { openRunBudget } from "../money/budgets.ts";
 import { changedCapsWithin } from "../money/ceilings.ts";
 import { getHistory } from "../read/get-history.ts";
 import { createActivityIds } from "../throughput/activity-ids.ts";
-import { type Births, closeUnused, drawSeed, keyedRun } from "./create-run.ts";
+import { closeUnused, drawSeed, keyedRun, type RunCreator } from "./create-run.ts";
 import { copyMessages } from "./fork-messages.ts";
 import { copyPassages } from "./fork-passages.ts";
 import { copyWorkspace } from "./fork-workspace.ts";
@@ -63,22 +63,22 @@ export interface ForkedRun {
   readonly created: boolean;
   /** The way down to what is done next, for people: a node for each level, null where several are in flight. Empty for a run that was there. */
   readonly from: readonly (string | null)[];
-  readonly rings: readonly Doorbell[];
+  readonly jobs: readonly JobSpec[];
 }
 
-export async function forkRun(births: Births, tenant: string, asked: ForkRequest): Promise<ForkedRun> {
-  const { database, clock, ceilings } = births;
+export async function forkRun(creations: RunCreator, tenant: string, asked: ForkRequest): Promise<ForkedRun> {
+  const { database, clock, ceilings } = creations;
   const request = asked.caps === undefined ? asked : { ...asked, caps: changedCapsWithin(asked.caps, ceilings) };
-  const before = await forkedBefore(births, tenant, request);
+  const before = await forkedBefore(creations, tenant, request);
   if (before !== null) return before;
   const at = clock.now();
   const id = uuidv7(at);
-  const level = await readLevel(births, request.of, request.from, new Map(), id);
+  const level = await readLevel(creations, request.of, request.from, new Map(), id);
   if (level === null) throw new StoreError("STORE_NOT_FOUND", `There is no run ${request.of}.`);
   const other = otherDefinition(level, request);
   const advanced =
     other === null
-      ? forkLevels(await descend(births, level, request.from, new Map()), at, request.caps ?? {})
+      ? forkLevels(await descend(creations, level, request.from, new Map()), at, request.caps ?? {})
       : [carryLevel(level, other, request, at)];
   const levels = advanced.map((one) => one.level);
   const [root = { ...level, left: null }] = levels;
@@ -114,15 +114,15 @@ export async function forkRun(births: Births, tenant: string, asked: ForkRequest
     });
     if (!written) {
       for (const { id: unused } of levels) await closeUnused(database, tenant, unused);
-      const first = await forkedBefore(births, tenant, request);
+      const first = await forkedBefore(creations, tenant, request);
       if (first === null) throw new StoreError("STORE_BUSY", "The run of this key was deleted just now.");
       return first;
     }
-    const rings = await readyRings(
+    const jobs = await readyJobs(
       database.calm,
       levels.map(({ id }) => id),
     );
-    return { runId: root.id, created: true, from: levels.map(({ point }) => point.activity?.node ?? null), rings };
+    return { runId: root.id, created: true, from: levels.map(({ point }) => point.activity?.node ?? null), jobs };
   } catch (error) {
     const known = translate(error, "Forking a run");
     // After kill -9, and where the store is away, they go by their age.
@@ -147,7 +147,7 @@ async function holdOrigin(client: PoolClient, tenant: string, of: string, shared
 
 /** The budgets that each level pays from: `shared`, and one for each run on the way down whose own limit is lower than its callers'. */
 async function openBudgets(
-  database: Births["database"],
+  database: RunCreator["database"],
   tenant: string,
   levels: readonly AdvancedLevel[],
   shared: readonly string[],
@@ -162,8 +162,8 @@ async function openBudgets(
   return paying;
 }
 
-async function forkedBefore(births: Births, tenant: string, { key }: ForkRequest): Promise<ForkedRun | null> {
-  const found = key === undefined ? null : await keyedRun(births, tenant, key.text, key.requestHash);
+async function forkedBefore(creations: RunCreator, tenant: string, { key }: ForkRequest): Promise<ForkedRun | null> {
+  const found = key === undefined ? null : await keyedRun(creations, tenant, key.text, key.requestHash);
   return found === null ? null : { ...found, from: [] };
 }
 
@@ -221,7 +221,7 @@ type FoundLevel = Omit<ForkedLevel, "left">;
 
 /** `ids`: of the runs above, old and new. null: there is no such run. */
 async function readLevel(
-  { database, definitions }: Births,
+  { database, definitions }: RunCreator,
   runId: string,
   from: readonly string[] | null,
   ids: ReadonlyMap<string, string>,
@@ -251,7 +251,7 @@ async function readLevel(
 
 /** From a run to the called run in which the point lies. */
 async function descend(
-  births: Births,
+  creations: RunCreator,
   level: FoundLevel,
   from: readonly string[] | null,
   ids: ReadonlyMap<string, string>,
@@ -265,12 +265,18 @@ async function descend(
   const named = calls.filter(([key]) => point.state.active[key]?.ref.node === node).reverse();
   let refused: StoreError | null = null;
   for (const [key, work] of from === null ? calls : named) {
-    const callee = work.kind === "call" ? await calleeOf(births, runId, key) : null;
+    const callee = work.kind === "call" ? await calleeOf(creations, runId, key) : null;
     if (callee === null) continue;
     try {
-      const next = await readLevel(births, callee, from === null ? null : below, known, uuidv7(births.clock.now()));
+      const next = await readLevel(
+        creations,
+        callee,
+        from === null ? null : below,
+        known,
+        uuidv7(creations.clock.now()),
+      );
       if (next === null) continue;
-      return [{ ...level, left: key }, ...(await descend(births, next, from === null ? null : below, known))];
+      return [{ ...level, left: key }, ...(await descend(creations, next, from === null ? null : below, known))];
     } catch (error) {
       // Another one of the same visit may have come to the node that somebody named.
       if (!(error instanceof StoreError) || error.code !== "STORE_NO_FORK") throw error;
@@ -303,7 +309,7 @@ function rename(event: Event, ids: ReadonlyMap<string, string>): Event {
   };
 }
 
-async function calleeOf({ database }: Births, runId: string, key: string): Promise<string | null> {
+async function calleeOf({ database }: RunCreator, runId: string, key: string): Promise<string | null> {
   const { rows } = await database.calm.query<{ id: string; node: string; generation: number; item: number }>(
     `select c.id, a.node, a.generation, a.item from runs c join activities a on a.id = c.parent_activity_id
      where a.run_id = $1 order by c.created_at desc, c.id desc`,

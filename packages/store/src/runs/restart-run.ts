@@ -6,7 +6,7 @@ import type { Definition } from "../definitions/definitions.ts";
 import { getHistory } from "../read/get-history.ts";
 import { getRun, submissionOf } from "../read/get-run.ts";
 import { cancelRun, type Outside } from "./apply-event.ts";
-import { type Births, type CreatedRun, createRun, type NewRun } from "./create-run.ts";
+import { type CreatedRun, createRun, type NewRun, type RunCreator } from "./create-run.ts";
 import { deleteRun } from "./delete-runs.ts";
 import type { ForkRequest } from "./fork-run.ts";
 
@@ -24,7 +24,7 @@ export interface RestartRequest extends Pick<ForkRequest, "of" | "caps" | "key">
 }
 
 /** The budgets that the other run shares with more runs, such as a batch's budget. The new run gets its own budget from its caps. */
-async function sharedBudgets(database: Births["database"], of: string): Promise<readonly string[]> {
+async function sharedBudgets(database: RunCreator["database"], of: string): Promise<readonly string[]> {
   const rows = await queryDatabase<{ budgets: readonly string[] }>(
     database,
     "Reading budgets",
@@ -41,12 +41,12 @@ async function sharedBudgets(database: Births["database"], of: string): Promise<
  * On kill -9 before this check, the run stays without its budget: each of its paid calls is refused, and it goes by its age.
  */
 async function deleteIfBatchIsGone(
-  births: Births & Outside,
+  creations: RunCreator & Outside,
   tenant: string,
   created: CreatedRun,
   budgets: readonly string[],
 ): Promise<void> {
-  const { database } = births;
+  const { database } = creations;
   if (!created.created || budgets.length === 0) return;
   const held = await queryDatabase(
     database,
@@ -55,18 +55,18 @@ async function deleteIfBatchIsGone(
     [tenant, budgets],
   );
   if (held.length === new Set(budgets).size) return;
-  await cancelRun(births, created.runId, "The batch of the run was deleted.");
+  await cancelRun(creations, created.runId, "The batch of the run was deleted.");
   await deleteRun(database, created.runId);
   throw new StoreError("STORE_NOT_FOUND", "The batch of the run was deleted just now.");
 }
 
 export async function restartRun(
-  births: Births & Outside,
+  creations: RunCreator & Outside,
   tenant: string,
   request: RestartRequest,
 ): Promise<CreatedRun> {
   const { of, caps = {}, key, definition: wanted } = request;
-  const { database, definitions } = births;
+  const { database, definitions } = creations;
   const old = await getRun(database, of);
   if (old === null) throw new StoreError("STORE_NOT_FOUND", `There is no run ${of}.`);
   const definition = wanted ?? (await definitions.find({ tenant, hash: old.definitionHash }));
@@ -79,7 +79,7 @@ export async function restartRun(
   const blob = await submissionOf(database, of);
   const notes = request.notes ?? started.notes;
   const budgets = await sharedBudgets(database, of);
-  const created = await createRun(births, tenant, {
+  const created = await createRun(creations, tenant, {
     definition,
     ...(definition.hash === old.definitionHash ? { program: old.program } : {}),
     variables: { ...started.variables, ...request.variables },
@@ -95,6 +95,6 @@ export async function restartRun(
     ...(blob === null ? {} : { submission: { blob } }),
     ...(key === undefined ? {} : { idempotencyKey: key.text, requestHash: key.requestHash }),
   });
-  await deleteIfBatchIsGone(births, tenant, created, budgets);
+  await deleteIfBatchIsGone(creations, tenant, created, budgets);
   return created;
 }

@@ -1,12 +1,12 @@
 /** A run that waits goes on, with all the runs it called: what is parked anywhere in its tree is tried at once, with new patience. */
-import type { Doorbell } from "@markmill/engine";
+import type { JobSpec } from "@markmill/engine";
 import { queryDatabase } from "../database/query-database.ts";
 import { type Outside, resumeRun } from "./apply-event.ts";
 
 export interface Resumed {
   /** Runs of the tree that went on. */
   readonly runs: number;
-  readonly rings: readonly Doorbell[];
+  readonly jobs: readonly JobSpec[];
 }
 
 /** Each run by an event of its own: killed in between, the next resume finds the rest. */
@@ -24,15 +24,15 @@ export async function resumeTree(outside: Outside, rootId: string): Promise<Resu
   await queryDatabase(
     outside.database,
     "Taking a run out of the queue",
-    "update runs set rung_at = clock_timestamp() where id = $1 and status = 'stopped' and rung_at = 'infinity'",
+    "update runs set enqueued_at = clock_timestamp() where id = $1 and status = 'stopped' and enqueued_at = 'infinity'",
     [rootId],
   );
   let runs = 0;
-  const rings: Doorbell[] = [];
+  const jobs: JobSpec[] = [];
   for (const { id } of waiting) {
     const committed = await resumeRun(outside, id);
     if (committed.kind === "committed") runs += 1;
-    rings.push(...committed.rings);
+    jobs.push(...committed.jobs);
   }
-  return { runs, rings };
+  return { runs, jobs };
 }

@@ -1,9 +1,9 @@
 /**
  * What the supervisor looks for, all by the database's clock, all in bounded sets, all harmless when done twice: deadlines, questions nobody
- * answered, and runs whose time of keeping is over. What is ready and quiet, and leases that ended: commit/lost-doorbells.ts.
+ * answered, and runs whose time of keeping is over. What is ready and quiet, and leases that ended: commit/lost-jobs.ts.
  */
 
-import { type Doorbell, deadlineWith } from "@markmill/engine";
+import { deadlineWith, type JobSpec } from "@markmill/engine";
 import { expireAsk } from "../calls/asks.ts";
 import { waitsForCallee } from "../commit/kinds-sql.ts";
 import type { LoadedRun } from "../commit/run-row.ts";
@@ -15,12 +15,12 @@ import { applyEvent, type Outside } from "./apply-event.ts";
 /** Called for a run that cannot be dealt with; the others are. */
 export type OnSkipped = (error: StoreError, about: { readonly run?: string; readonly activity?: number }) => void;
 
-/** Limits the runs whose deadline has passed. Returns what is to be rung. */
+/** Limits the runs whose deadline has passed. Returns what is to be enqueued. */
 export async function enforceDeadlines(
   outside: Outside,
   onSkipped: OnSkipped = rethrow,
   limit = 100,
-): Promise<readonly Doorbell[]> {
+): Promise<readonly JobSpec[]> {
   const { database } = outside;
   const due = await queryDatabase<{ id: string; deadline: string; calls: boolean }>(
     database,
@@ -36,7 +36,7 @@ export async function enforceDeadlines(
      order by deadline limit $1`,
     [limit],
   );
-  const rings: Doorbell[] = [];
+  const jobs: JobSpec[] = [];
   for (const { id, deadline, calls } of due) {
     try {
       let timeless = false;
@@ -55,7 +55,7 @@ export async function enforceDeadlines(
           message: `The run's time is over (${run.state.limits.timeMs ?? 0} ms).`,
         };
       });
-      rings.push(...committed.rings);
+      jobs.push(...committed.jobs);
       if (later !== null) {
         // Looked at again when the time would be over if nobody waited any longer.
         await queryDatabase(
@@ -80,7 +80,7 @@ export async function enforceDeadlines(
       survive(error, onSkipped, { run: id });
     }
   }
-  return rings;
+  return jobs;
 }
 
 /** When the run's time is over, if that is later, because the runs it called only waited; null: it is over. */
@@ -101,12 +101,12 @@ const rethrow: OnSkipped = (error) => {
   throw error;
 };
 
-/** Returns what is to be rung. */
+/** Returns what is to be enqueued. */
 export async function expireAsks(
   outside: Outside,
   onSkipped: OnSkipped = rethrow,
   limit = 100,
-): Promise<readonly Doorbell[]> {
+): Promise<readonly JobSpec[]> {
   const due = await queryDatabase<{ activity_id: number }>(
     outside.database,
     "Looking for unanswered questions",
@@ -114,13 +114,13 @@ export async function expireAsks(
      where k.state = 'open' and k.expires_at < clock_timestamp() and r.ended_at is null order by k.expires_at limit $1`,
     [limit],
   );
-  const rings: Doorbell[] = [];
+  const jobs: JobSpec[] = [];
   for (const { activity_id } of due) {
     try {
-      rings.push(...(await expireAsk(outside, activity_id)).rings);
+      jobs.push(...(await expireAsk(outside, activity_id)).jobs);
     } catch (error) {
       survive(error, onSkipped, { activity: activity_id });
     }
   }
-  return rings;
+  return jobs;
 }

@@ -27,9 +27,9 @@ export const activities = markmill.table(
     leaseUntil: at("lease_until"),
     notBefore: at("not_before"),
     /** Times published; part of the job id, so it never falls. */
-    rings: integer("rings").notNull().default(1),
-    /** When the doorbell was, or is to be, rung. */
-    rungAt: now("rung_at"),
+    enqueues: integer("enqueues").notNull().default(1),
+    /** When the job was, or is to be, enqueued. */
+    enqueuedAt: now("enqueued_at"),
     work: json("work").notNull(),
     /** What waits to be folded: a callee's end. */
     outcome: json("outcome"),
@@ -46,7 +46,7 @@ export const activities = markmill.table(
   (table) => [
     unique("activities_run_id_node_generation_item_key").on(table.runId, table.node, table.generation, table.item),
     check("activities_state_check", sql`${table.state} in ('ready', 'claimed', 'waiting', 'done', 'void')`),
-    index("activities_ready").on(table.rungAt).where(eq(table.state, sql`'ready'`)),
+    index("activities_ready").on(table.enqueuedAt).where(eq(table.state, sql`'ready'`)),
     index("activities_claimed").on(table.leaseUntil).where(eq(table.state, sql`'claimed'`)),
     index("activities_in_trouble")
       .on(table.rootId)
@@ -64,7 +64,7 @@ export const events = markmill.table(
     type: text("type").notNull(),
     at: at("at").notNull(),
     body: text("body").notNull(),
-    /** Of an event that ended a light activity. */
+    /** Of an event that ended an inline activity. */
     activityId: counter("activity_id"),
     kind: text("kind"),
     askedAt: at("asked_at"),

@@ -5,7 +5,7 @@ import { at, counter, now } from "./column-types.ts";
 export const markmill = pgSchema("markmill");
 
 /** Ids of activities that have no row. Far above those of rows, with which they share the queue; drawn by the block. */
-export const lightActivityIds = markmill.sequence("light_activity_ids", {
+export const inlineActivityIds = markmill.sequence("inline_activity_ids", {
   startWith: 1099511627776,
   increment: 1024,
 });
@@ -63,14 +63,14 @@ export const runs = markmill.table(
     createdAt: now("created_at"),
     startedAt: at("started_at"),
     endedAt: at("ended_at"),
-    /** Its light activities (commit/light-activity.ts). */
-    light: json("light"),
+    /** Its inline activities (commit/inline-activity.ts). */
+    inline: json("inline"),
     /**
-     * How often they were rung, and when the supervisor last did, or found them in the queue. Infinity: the run is queued, nothing of it is rung
+     * How often they were enqueued, and when the supervisor last did, or found them in the queue. Infinity: the run is queued, nothing of it is enqueued
      * before its tenant has a place for it (shares/admit-runs.ts).
      */
-    rings: integer("rings").notNull().default(1),
-    rungAt: now("rung_at"),
+    enqueues: integer("enqueues").notNull().default(1),
+    enqueuedAt: now("enqueued_at"),
     tenant: text("tenant").notNull(),
     /** Runs whose step pools its steps are counted in: callers that share their steps, and itself if it does (commit/step-pools.ts). */
     pools: text("pools").array().notNull().default([]),
@@ -95,7 +95,7 @@ export const runs = markmill.table(
     index("runs_by_end").on(table.endedAt).where(isNotNull(table.endedAt)),
     index("runs_queued")
       .on(table.tenant, table.createdAt, table.id)
-      .where(sql`${table.rungAt} = 'infinity' and ${table.status} = 'doing'`),
+      .where(sql`${table.enqueuedAt} = 'infinity' and ${table.status} = 'doing'`),
   ],
 );
 

@@ -2,20 +2,20 @@
  * Queued runs begin in the order in which they were started, as many of each tenant as it has places. The leading supervisor asks for it again and
  * again while any run is queued.
  *
- * T1  A queued run is a run like any other, with its first activities asked for; only their time of ringing is infinity (`rung_at`), so nobody
+ * T1  A queued run is a run like any other, with its first activities asked for; only their time of enqueuing is infinity (`enqueued_at`), so nobody
  *     takes them for due or lost. Cancelled, stopped or deleted it leaves the queue by that.
  * T2  A run has a place while it is at work: something of its tree is due or claimed. One that waits, for a person, for an endpoint, for
  *     its time, leaves its place to others. Runs of batches have places of their own (batches/admit.ts).
- * T3  A place is never more than a wish: two supervisors that both believe they lead, or a run that is rung although it is queued, let a few runs too
+ * T3  A place is never more than a wish: two supervisors that both believe they lead, or a run that is enqueued although it is queued, let a few runs too
  *     many begin and change nothing else.
  * T4  Waiting for a place counts for no limit of time. A run with a limit is told first, by an event of its own; twice is once.
  *
- * kill -9 before the statement: the next look finds the same. After it, before the ring: what is ready is quiet, and rung as any that
+ * kill -9 before the statement: the next look finds the same. After it, before the enqueue: what is ready is quiet, and enqueued as any that
  * was lost.
  */
-import type { Doorbell } from "@markmill/engine";
-import { lightColumns, lightOfRun, rowColumns } from "../commit/lost-doorbells.ts";
-import { type RingRow, toRing } from "../commit/ready-rings.ts";
+import type { JobSpec } from "@markmill/engine";
+import { inlineColumns, inlineOfRun, rowColumns } from "../commit/lost-jobs.ts";
+import { type JobRow, toJobSpec } from "../commit/ready-jobs.ts";
 import { queryHot } from "../database/query-database.ts";
 import { translate } from "../database/store-error.ts";
 import { beginQueuedRun, type Outside } from "../runs/apply-event.ts";
@@ -23,14 +23,14 @@ import type { OnSkipped } from "../runs/supervise.ts";
 import { placesSql, queuedSql } from "./places-sql.ts";
 
 export interface AdmittedRuns {
-  readonly rings: readonly Doorbell[];
+  readonly jobs: readonly JobSpec[];
   /** Runs go on waiting. */
   readonly waiting: boolean;
 }
 
 /**
  * One row of each tenant with queued runs is found (`waiting` skips from one to the next). What stands before its first queued run, by time, has
- * begun, but for what was started in the same moment. What is due or claimed in a row is found by its own indexes; what is light stands on the run, or on one that it called.
+ * begun, but for what was started in the same moment. What is due or claimed in a row is found by its own indexes; what is inline stands on the run, or on one that it called.
  */
 const roomText = `with recursive waiting(tenant, since) as (
     (select r.tenant, r.created_at from runs r where ${queuedSql("r")} order by r.tenant, r.created_at, r.id limit 1)
@@ -38,16 +38,16 @@ const roomText = `with recursive waiting(tenant, since) as (
     select n.tenant, n.created_at from waiting w cross join lateral (
       select r.tenant, r.created_at from runs r where ${queuedSql("r")} and r.tenant > w.tenant order by r.tenant, r.created_at, r.id limit 1) n
   ), due(root_id) as materialized (
-    select a.root_id from activities a where a.state = 'ready' and a.rung_at <= statement_timestamp()
+    select a.root_id from activities a where a.state = 'ready' and a.enqueued_at <= statement_timestamp()
     union
     select a.root_id from activities a where a.state = 'claimed'
   )
   select w.tenant, greatest(0, p.places - (
     select count(*) from runs r
-    where r.status = 'doing' and r.tenant = w.tenant and r.created_at <= w.since + interval '1 second' and r.rung_at < 'infinity'
+    where r.status = 'doing' and r.tenant = w.tenant and r.created_at <= w.since + interval '1 second' and r.enqueued_at < 'infinity'
       and r.root_id = r.id and r.budgets <@ array[r.id]
-      and (r.light is not null or r.id in (select root_id from due) or exists (
-        select 1 from runs c where c.root_id = r.id and c.root_id <> c.id and c.status || '' = 'doing' and c.light is not null))
+      and (r.inline is not null or r.id in (select root_id from due) or exists (
+        select 1 from runs c where c.root_id = r.id and c.root_id <> c.id and c.status || '' = 'doing' and c.inline is not null))
   ))::integer as room
   from waiting w cross join (${placesSql}) p`;
 
@@ -58,19 +58,19 @@ const nextText = `select q.id, q.timed from json_to_recordset($1::json) as x(ten
 /** What another statement has locked is changed just now, and looked at next time. */
 const admitText = `with picked as materialized (
     select q.id from unnest($1::text[]) as x(id) cross join lateral (
-      select r.id from runs r where r.id = x.id and r.rung_at = 'infinity' and r.status || '' = 'doing' for update skip locked) q
+      select r.id from runs r where r.id = x.id and r.enqueued_at = 'infinity' and r.status || '' = 'doing' for update skip locked) q
   ), begun as (
-    update runs r set rung_at = clock_timestamp(), started_at = clock_timestamp() from picked p where r.id = p.id returning r.*
+    update runs r set enqueued_at = clock_timestamp(), started_at = clock_timestamp() from picked p where r.id = p.id returning r.*
   ), asked as materialized (
     select a.id from begun b cross join lateral (
-      select a.id from activities a where a.run_id = b.id and a.state || '' = 'ready' and a.rung_at = 'infinity' offset 0) a
+      select a.id from activities a where a.run_id = b.id and a.state || '' = 'ready' and a.enqueued_at = 'infinity' offset 0) a
   ), due as (
-    update activities a set rung_at = clock_timestamp(), ready_at = clock_timestamp() from asked k join begun r on true
+    update activities a set enqueued_at = clock_timestamp(), ready_at = clock_timestamp() from asked k join begun r on true
     where a.id = k.id and r.id = a.run_id returning ${rowColumns}
   )
   select * from due
   union all
-  select ${lightColumns} from begun r cross join lateral ${lightOfRun}`;
+  select ${inlineColumns} from begun r cross join lateral ${inlineOfRun}`;
 
 /** More would be one long statement, and the next look is soon. */
 const mostTogether = 500;
@@ -82,7 +82,7 @@ export async function admitRuns(outside: Outside, places: number | null, onSkipp
     queryHot<Row>(database, "Admitting queued runs", name, text, [value]);
   const rooms = await ask<{ tenant: string; room: number }>("queued-rooms", roomText, places);
   const open = rooms.flatMap(({ tenant, room }) => (room > 0 ? { tenant, room: Math.min(room, mostTogether) } : []));
-  if (open.length === 0) return { rings: [], waiting: rooms.length > 0 };
+  if (open.length === 0) return { jobs: [], waiting: rooms.length > 0 };
   const next = await ask<{ id: string; timed: boolean }>("queued-next", nextText, JSON.stringify(open));
   await beginTimed(
     outside,
@@ -90,16 +90,16 @@ export async function admitRuns(outside: Outside, places: number | null, onSkipp
     onSkipped,
   );
   const ids = next.map(({ id }) => id);
-  const rows = await ask<RingRow>("queued-admit", admitText, ids);
-  const rings = Map.groupBy(rows, ({ run_id }) => run_id);
-  return { rings: ids.flatMap((id) => (rings.get(id) ?? []).map(toRing)), waiting: true };
+  const rows = await ask<JobRow>("queued-admit", admitText, ids);
+  const jobs = Map.groupBy(rows, ({ run_id }) => run_id);
+  return { jobs: ids.flatMap((id) => (jobs.get(id) ?? []).map(toJobSpec)), waiting: true };
 }
 
 /** Somebody waits for this run alone: it begins, whatever places there are. */
-export async function admitAtOnce(outside: Outside, id: string): Promise<readonly Doorbell[]> {
+export async function admitAtOnce(outside: Outside, id: string): Promise<readonly JobSpec[]> {
   await beginQueuedRun(outside, id);
-  const rows = await queryHot<RingRow>(outside.database, "Admitting a run", "queued-admit", admitText, [[id]]);
-  return rows.map(toRing);
+  const rows = await queryHot<JobRow>(outside.database, "Admitting a run", "queued-admit", admitText, [[id]]);
+  return rows.map(toJobSpec);
 }
 
 /** T4. */

@@ -13,4 +13,4 @@ export const placesSql = `select coalesce($1::integer, greatest(${leastPlaces}, 
     from workers w where w.heartbeat_at > clock_timestamp() - ${silence}`;
 
 /** Of a run `r`. The index runs_queued has the same words. */
-export const queuedSql = (r: string) => `${r}.rung_at = 'infinity' and ${r}.status = 'doing'`;
+export const queuedSql = (r: string) => `${r}.enqueued_at = 'infinity' and ${r}.status = 'doing'`;

@@ -1,7 +1,7 @@
 /**
- * Draws ids for light activities, which have no row to get an id from, in blocks of 1,024.
+ * Draws ids for inline activities, which have no row to get an id from, in blocks of 1,024.
  *
- * Gains: one question to the database per 1,024 ids instead of one before every commit that asks for a light activity. Not measured alone.
+ * Gains: one question to the database per 1,024 ids instead of one before every commit that asks for an inline activity. Not measured alone.
  * Without it: every commit first draws its ids from the sequence.
  *
  * A block that is lost with its process leaves a gap and nothing else.
@@ -22,7 +22,7 @@ export function createActivityIds(pool: Pool | PoolClient): ActivityIds {
   async function fill(): Promise<void> {
     const { rows } = await pool.query<{ id: number }>({
       name: "draw-ids",
-      text: "select nextval('light_activity_ids') as id",
+      text: "select nextval('inline_activity_ids') as id",
     });
     const first = rows[0]?.id ?? 0;
     // Highest first: they are taken from the end.

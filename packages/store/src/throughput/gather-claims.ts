@@ -1,7 +1,7 @@
 /**
- * Claims that are asked for together become one statement, and light activities of runs in memory need none.
+ * Claims that are asked for together become one statement, and inline activities of runs in memory need none.
  *
- * Gains: with many prompts one statement claims several; a light activity whose run was committed by this process is claimed without a
+ * Gains: with many prompts one statement claims several; an inline activity whose run was committed by this process is claimed without a
  * question. Not measured alone; with gather.ts, see there.
  * Without it (createPlainClaimer in commit/claim.ts): a statement or two for each delivery.
  */
@@ -11,9 +11,9 @@ import {
   type Claimer,
   type ClaimerParts,
   createClaimRules,
-  lightClaim,
+  inlineClaim,
 } from "../commit/claim.ts";
-import { lightQueue } from "../commit/light-activity.ts";
+import { inlineQueue } from "../commit/inline-activity.ts";
 import { translate } from "../database/store-error.ts";
 import { createGather, settleInTurns } from "./gather.ts";
 import { promptLingerMs } from "./gathered.ts";
@@ -48,7 +48,7 @@ export function createGatheringClaimer(parts: ClaimerParts, cache: RunCache): Cl
       });
       if (stale.length === 0) return;
       const answers = await rules.readyFor(stale.map(({ delivery }) => delivery));
-      for (const [index, { resolve }] of stale.entries()) resolve(answers[index] ?? { kind: "stale", rings: [] });
+      for (const [index, { resolve }] of stale.entries()) resolve(answers[index] ?? { kind: "stale", jobs: [] });
     } catch (error) {
       for (const { reject } of group) reject(translate(error, "Claiming an activity"));
     }
@@ -59,9 +59,9 @@ export function createGatheringClaimer(parts: ClaimerParts, cache: RunCache): Cl
     try {
       const found = await rules.look(group.map(({ delivery }) => delivery));
       for (const [index, request] of group.entries()) {
-        const light = found[index] ?? null;
-        if (light === null) gather.add(request);
-        else request.resolve(light);
+        const inline = found[index] ?? null;
+        if (inline === null) gather.add(request);
+        else request.resolve(inline);
       }
     } catch (error) {
       const known = translate(error, "Reading a run");
@@ -74,9 +74,9 @@ export function createGatheringClaimer(parts: ClaimerParts, cache: RunCache): Cl
   return {
     claim(delivery) {
       const known = cache.get(delivery.runId);
-      const light = known === undefined ? null : lightClaim(known, delivery);
-      if (light !== null) return Promise.resolve(light);
-      const from = delivery.queue === lightQueue ? looking : gather;
+      const inline = known === undefined ? null : inlineClaim(known, delivery);
+      if (inline !== null) return Promise.resolve(inline);
+      const from = delivery.queue === inlineQueue ? looking : gather;
       return new Promise((resolve, reject) => from.add({ delivery, resolve, reject }));
     },
     async idle() {

@@ -122,7 +122,7 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
 }
 
 /**
- * Settles a few in each turn of the event loop: what follows for each of a large group is work, and whoever else is heard of meanwhile (a model
+ * Settles a few in each turn of the event loop: what claimsAhead for each of a large group is work, and whoever else is heard of meanwhile (a model
  * that has answered) does not wait for all of it.
  */
 export async function settleInTurns<Item>(items: Iterable<Item>, settle: (item: Item) => void): Promise<void> {

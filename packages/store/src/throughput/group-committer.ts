@@ -117,10 +117,10 @@ export function createGroupCommitter(parts: CommitterParts, most: number): Commi
       }
       if (decided !== null && usesPools(decided.advance)) queueUp(pending);
       else if (decided !== null) (decided.advance.withdraws ? withdrawing : plain).push({ pending, decided });
-      else if (pending.fresh || pending.request.birth !== null) dropping.push(drop(pending));
+      else if (pending.fresh || pending.request.creation !== null) dropping.push(drop(pending));
       else again.push(pending);
     }
-    for (const light of byWeight(plain)) again.push(...(await writeGroup(light)));
+    for (const inline of byWeight(plain)) again.push(...(await writeGroup(inline)));
     for (const one of withdrawing) again.push(...(await writeGroup([one])));
     await Promise.all([decideAgain(again), ...dropping]);
   }

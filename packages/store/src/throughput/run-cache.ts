@@ -1,7 +1,7 @@
 /**
  * Keeps in memory the runs that this process committed last.
  *
- * Gains: it saves one read of the run before each light activity, which stands on the run's row. Not measured alone.
+ * Gains: it saves one read of the run before each inline activity, which stands on the run's row. Not measured alone.
  * Without it: the run is read from its row each time (`look` in commit/claim.ts).
  *
  * The cache is never the truth. A commit that was decided on a cached run passes only if the database is still at its `rev`. So a stale entry

@@ -14,13 +14,13 @@ export interface Shape {
   readonly changesStatus: boolean;
   /** Some event was brought by an activity that has a row. */
   readonly borne: boolean;
-  /** Some event was brought by a light activity. */
-  readonly light: boolean;
+  /** Some event was brought by an inline activity. */
+  readonly inline: boolean;
   readonly settles: boolean;
   readonly aborts: boolean;
   readonly ends: boolean;
   readonly rare: boolean;
-  readonly births: boolean;
+  readonly creations: boolean;
   readonly called: boolean;
   /** Some run that is made has an idempotency key. */
   readonly keyed: boolean;
@@ -59,25 +59,25 @@ export function usedLists(rows: CommitRows): readonly UsedList[] {
 }
 
 export function shapeOf(rows: CommitRows, lists: readonly UsedList[]): Shape {
-  const { moves, births } = rows;
+  const { moves, creations } = rows;
   const aborts = moves.some((row) => row.aborts);
-  const called = births.some((row) => row.parent_activity_id !== null);
+  const called = creations.some((row) => row.parent_activity_id !== null);
   const seldom = called || aborts || lists.some(({ name }) => seldomLists.has(name));
   const full = seldom && moves.length > 0;
   return {
     moves: moves.length > 0,
     changesStatus: full || moves.some((row) => row.status !== undefined),
     borne: full || moves.some((row) => row.activity !== undefined),
-    light: full || moves.some((row) => row.light_id !== undefined),
+    inline: full || moves.some((row) => row.inline_id !== undefined),
     settles: full || moves.some((row) => row.settles),
     aborts,
     ends: full || moves.some((row) => row.ended),
     rare: full || rows.rares.some((text) => text !== ""),
-    births: births.length > 0,
+    creations: creations.length > 0,
     called,
-    keyed: births.some((row) => row.idempotency_key !== null),
-    audited: births.some((row) => row.audit !== null),
-    queued: births.some((row) => row.queued),
+    keyed: creations.some((row) => row.idempotency_key !== null),
+    audited: creations.some((row) => row.audit !== null),
+    queued: creations.some((row) => row.queued),
     lists: lists.map((list) => list.name),
   };
 }

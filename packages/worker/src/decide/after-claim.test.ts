@@ -5,18 +5,18 @@ import { afterClaim, afterFailedClaim, mustRenewFirst } from "./after-claim.ts";
 describe("after a claim", () => {
   it("what somebody else holds, and what is not due yet, is asked for again when it may be free", () => {
     expect(afterClaim({ kind: "held", forMs: 700 })).toEqual({
-      ...{ do: "answer", rings: null, answer: { do: "later", ms: 700 } },
+      ...{ do: "answer", jobs: null, answer: { do: "later", ms: 700 } },
     });
     expect(afterClaim({ kind: "early", forMs: 40 })).toMatchObject({ answer: { do: "later", ms: 40 } });
   });
 
-  it("what is over is let go, and what an earlier delivery may not have rung is rung", () => {
-    const ring = {
+  it("what is over is let go, and what an earlier delivery may not have enqueued is enqueued", () => {
+    const enqueue = {
       queue: "control",
-      ...{ runId: "r", activityId: 2, epoch: 0, attempt: 1, rings: 1, delayMs: 0, parentJob: null },
+      ...{ runId: "r", activityId: 2, epoch: 0, attempt: 1, enqueues: 1, delayMs: 0, parentJob: null },
     } as const;
-    expect(afterClaim({ kind: "stale", rings: [ring] })).toEqual({
-      ...{ do: "answer", rings: [ring], answer: { do: "done" } },
+    expect(afterClaim({ kind: "stale", jobs: [enqueue] })).toEqual({
+      ...{ do: "answer", jobs: [enqueue], answer: { do: "done" } },
     });
   });
 

@@ -3,12 +3,12 @@ import type { Answer } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
 import type { Claim, Claimed } from "@markmill/store/machine";
 
-type StaleRings = Extract<Claim, { kind: "stale" }>["rings"];
+type StaleJobs = Extract<Claim, { kind: "stale" }>["jobs"];
 
 export type AfterClaim =
   | { readonly do: "perform"; readonly claimed: Claimed }
-  /** `rings`: what an earlier delivery may not have rung; null: nothing is to be rung. */
-  | { readonly do: "answer"; readonly rings: StaleRings | null; readonly answer: Answer };
+  /** `jobs`: what an earlier delivery may not have enqueued; null: nothing is to be enqueued. */
+  | { readonly do: "answer"; readonly jobs: StaleJobs | null; readonly answer: Answer };
 
 export function afterClaim(claim: Claim): AfterClaim {
   switch (claim.kind) {
@@ -16,9 +16,9 @@ export function afterClaim(claim: Claim): AfterClaim {
       return { do: "perform", claimed: claim };
     case "held":
     case "early":
-      return { do: "answer", rings: null, answer: { do: "later", ms: claim.forMs } };
+      return { do: "answer", jobs: null, answer: { do: "later", ms: claim.forMs } };
     case "stale":
-      return { do: "answer", rings: claim.rings, answer: { do: "done" } };
+      return { do: "answer", jobs: claim.jobs, answer: { do: "done" } };
   }
 }
 

@@ -3,15 +3,15 @@ import { giveBack } from "./give-back.ts";
 
 const run = { id: "r", parent: null };
 const activity = {
-  ...{ id: 7, epoch: 2, rings: 3, leased: true },
+  ...{ id: 7, epoch: 2, enqueues: 3, leased: true },
   ref: { node: "N", generation: 1, attempt: 1, item: null },
 };
-const job = { queue: "prompt", rings: 3 } as const;
+const job = { queue: "prompt", enqueues: 3 } as const;
 
 describe("an activity is given back", () => {
   it("its lease is released and its one job put off", () => {
     expect(giveBack(run, activity, job, { ms: 500, acted: false })).toEqual({
-      ...{ release: true, ring: null, answer: { do: "later", ms: 500 } },
+      ...{ release: true, job: null, answer: { do: "later", ms: 500 } },
     });
   });
 
@@ -23,12 +23,12 @@ describe("an activity is given back", () => {
     expect(giveBack(run, { ...activity, leased: false }, job, { ms: 0, acted: false }).release).toBe(false);
   });
 
-  it("a job that was rung before the newest one is let go, and the newest one rung: one activity, one job", () => {
+  it("a job that was enqueued before the newest one is let go, and the newest one enqueued: one activity, one job", () => {
     const parent = { activityId: 1, attempt: 1, epoch: 0, job: "a1-1-1" };
-    expect(giveBack({ id: "r", parent }, activity, { ...job, rings: 2 }, { ms: 500, acted: false })).toEqual({
+    expect(giveBack({ id: "r", parent }, activity, { ...job, enqueues: 2 }, { ms: 500, acted: false })).toEqual({
       release: true,
-      ring: {
-        ...{ queue: "prompt", runId: "r", activityId: 7, epoch: 2, attempt: 1, rings: 3, delayMs: 500 },
+      job: {
+        ...{ queue: "prompt", runId: "r", activityId: 7, epoch: 2, attempt: 1, enqueues: 3, delayMs: 500 },
         parentJob: "a1-1-1",
       },
       answer: { do: "done" },

@@ -1,8 +1,8 @@
 /** Whether a worker still hears its queues: answered by progress, not by being alive. */
 import { QueueError, type QueueErrorCode } from "@markmill/queue";
 
-/** Work due for so long while nothing is heard means that the worker is deaf. */
-export const deafMs = 10_000;
+/** Work due for so long while nothing is heard means that the worker is stalled. */
+export const stalledMs = 10_000;
 /** A queue that does not answer may be away itself, which no new process changes: it is given longer to come back. */
 const awayMs = 30_000;
 /** Leases that could not be renewed for so long mean that the database is out of this worker's reach. */
@@ -12,14 +12,14 @@ export interface Hearing {
   /** For how long work has been due in this queue. */
   readonly dueMs: number;
   readonly heardMsAgo: number;
-  /** Deliveries being handled: who is at work is not deaf. */
+  /** Deliveries being handled: who is at work is not stalled. */
   readonly active: number;
   /** What the queue says of itself. Nobody hears anything from one that is paused, or that answers and refuses what is written. */
   readonly queue: "open" | "paused" | "refusing" | "away";
 }
 
 /** A queue that refuses (its memory is full, it is a replica, it has no connection left) is told as trouble of the queue, and no new process changes it. */
-export function isDeaf({ queue, ...hearing }: Hearing): boolean {
+export function isStalled({ queue, ...hearing }: Hearing): boolean {
   return queue !== "paused" && queue !== "refusing" && isSilent(hearing);
 }
 
@@ -38,20 +38,20 @@ export function afterProbe(error: unknown): "refusing" | "away" {
 
 /** Work is due and nothing is heard, whatever the reason. */
 export function isSilent({ dueMs, heardMsAgo, active }: Omit<Hearing, "queue">): boolean {
-  return dueMs > deafMs && heardMsAgo > deafMs && active === 0;
+  return dueMs > stalledMs && heardMsAgo > stalledMs && active === 0;
 }
 
 /**
- * A deaf queue gets new connections once. If it stays deaf for a while after that, the process gives up: it should be started anew.
- * `reconnectedMsAgo`: null where it hears since, or was never deaf.
+ * A stalled queue gets new connections once. If it stays stalled for a while after that, the process gives up: it should be started anew.
+ * `reconnectedMsAgo`: null where it hears since, or was never stalled.
  */
 export function afterListening(
   hearing: Hearing,
   reconnectedMsAgo: number | null,
 ): "hears" | "reconnect" | "wait" | "give up" {
-  if (!isDeaf(hearing)) return "hears";
+  if (!isStalled(hearing)) return "hears";
   if (reconnectedMsAgo === null) return "reconnect";
-  return reconnectedMsAgo > (hearing.queue === "away" ? awayMs : deafMs) ? "give up" : "wait";
+  return reconnectedMsAgo > (hearing.queue === "away" ? awayMs : stalledMs) ? "give up" : "wait";
 }
 
 export interface Health {
@@ -60,7 +60,7 @@ export interface Health {
   readonly heardMsAgo: number;
   readonly dueMs: number;
   /** Queues that have work due and hear nothing. */
-  readonly deaf: readonly string[];
+  readonly stalled: readonly string[];
   /** Leases could be renewed, or there were none. */
   readonly renewedMsAgo: number;
   /** For so long that other workers may have taken over. */
@@ -69,13 +69,13 @@ export interface Health {
 
 export function healthOf(hearings: ReadonlyMap<string, Hearing>, renewedMsAgo: number): Health {
   const all = [...hearings.values()];
-  const deaf = [...hearings].filter(([, hearing]) => isDeaf(hearing)).map(([queue]) => queue);
+  const stalled = [...hearings].filter(([, hearing]) => isStalled(hearing)).map(([queue]) => queue);
   return {
-    ok: deaf.length === 0 && renewedMsAgo < stuckMs,
+    ok: stalled.length === 0 && renewedMsAgo < stuckMs,
     active: all.reduce((sum, { active }) => sum + active, 0),
     heardMsAgo: Math.round(Math.min(...all.map(({ heardMsAgo }) => heardMsAgo))),
     dueMs: Math.max(0, ...all.map(({ dueMs }) => dueMs)),
-    deaf,
+    stalled,
     renewedMsAgo,
     leasesOld: renewedMsAgo >= stuckMs,
   };

@@ -2,7 +2,7 @@
  * The supervisor: makes sure that nothing waits for ever. Several may run; one acts, the others stand by (advisory lock).
  *
  * U1  It holds nothing but when it looked: every look starts from rows, by the database's clock, and doing it twice is harmless.
- * U2  What is ready and quiet is rung again if the queue has lost it (ring-lost.ts). That a lease ended `halfDeadMs` ago counts only while
+ * U2  What is ready and quiet is enqueued again if the queue has lost it (enqueue-lost.ts). That a lease ended `halfDeadMs` ago counts only while
  *     Postgres has answered for as long: leases that ran out because Postgres was away are renewed when it is back.
  * U3  The duties do not depend on each other: one that fails, or one run that cannot be dealt with, is logged and the others are done.
  * U5  Works of batches are admitted in a loop of their own: an empty place is worth more than a look that is late. It looks when it hears
@@ -38,8 +38,8 @@ import {
   watch,
   withLeadership,
 } from "@markmill/store/machine";
+import { enqueueLost } from "./enqueue-lost.ts";
 import { longestRestMs, restBetweenLooks } from "./rest-between-looks.ts";
-import { ringLost } from "./ring-lost.ts";
 import { type SendWebhook, tellWebhooks } from "./tell-webhooks.ts";
 
 export interface SupervisorParts {
@@ -49,7 +49,7 @@ export interface SupervisorParts {
   /** 0 keeps finished runs. */
   readonly retentionDays: number;
   readonly lookMs?: number;
-  /** An activity that is ready and was not rung for so long is looked for in the queue. */
+  /** An activity that is ready and was not enqueued for so long is looked for in the queue. */
   readonly quietMs?: number;
   /** U2. */
   readonly halfDeadMs?: number;
@@ -128,10 +128,14 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     {
       name: "deadlines",
       everyMs: 0,
-      does: async () => void (await queues.ring(await enforceDeadlines(store, onSkipped))),
+      does: async () => void (await queues.enqueue(await enforceDeadlines(store, onSkipped))),
     },
-    { name: "questions", everyMs: 0, does: async () => void (await queues.ring(await expireAsks(store, onSkipped))) },
-    { name: "lost rings", everyMs: 0, does: ringAgain },
+    {
+      name: "questions",
+      everyMs: 0,
+      does: async () => void (await queues.enqueue(await expireAsks(store, onSkipped))),
+    },
+    { name: "lost enqueues", everyMs: 0, does: enqueueAgain },
     { name: "lost workers", everyMs: 0, does: bury },
     { name: "reservations", everyMs: settleEveryMs, does: settle },
     { name: "retention", everyMs: deleteEveryMs, does: deleteOld },
@@ -196,10 +200,10 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   }
 
   /** U2. */
-  async function ringAgain(): Promise<void> {
+  async function enqueueAgain(): Promise<void> {
     const leaseMayBeOverMs = performance.now() - answersSince > halfDeadMs ? halfDeadMs : Number.POSITIVE_INFINITY;
-    const count = await ringLost(store.database, queues, { quietMs, leaseMayBeOverMs });
-    if (count > 0) log.info({ count }, "rang again what the queue had lost");
+    const count = await enqueueLost(store.database, queues, { quietMs, leaseMayBeOverMs });
+    if (count > 0) log.info({ count }, "enqueued again what the queue had lost");
   }
 
   async function lead(lost: AbortSignal): Promise<void> {
@@ -247,10 +251,10 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       const began = performance.now();
       let busy = true;
       try {
-        const ring = async (rings: Parameters<Queues["ring"]>[0]) => void (await queues.ring(rings));
+        const enqueue = async (jobs: Parameters<Queues["enqueue"]>[0]) => void (await queues.enqueue(jobs));
         const most = parts.batchRuns ?? defaultBatchRuns;
         const admission = await admitWorks(store, {
-          ...{ most, ring, onSkipped },
+          ...{ most, enqueue, onSkipped },
           ...(parts.batchRunsPerTenant === undefined ? {} : { mostOfTenant: parts.batchRunsPerTenant }),
           ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
         });
@@ -287,9 +291,9 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       let waiting = true;
       try {
         const admitted = await admitRuns(store, parts.runsPerTenant ?? null, onSkipped);
-        if (admitted.rings.length > 0) parts.failPoint?.("queued");
+        if (admitted.jobs.length > 0) parts.failPoint?.("queued");
         waiting = admitted.waiting;
-        await queues.ring(admitted.rings);
+        await queues.enqueue(admitted.jobs);
       } catch (error) {
         log.warn({ err: error }, "queued runs could not be admitted");
       }

@@ -1,15 +1,15 @@
-import type { Followed } from "@markmill/store/machine";
+import type { ClaimedAhead } from "@markmill/store/machine";
 import { expect, it } from "vitest";
 import { createClaimsAhead } from "./claims-ahead.ts";
 
-const followed = (id: number, asked = 0) =>
-  ({ claimed: { activity: { id, epoch: 1, ref: { attempt: 1 } } }, asked }) as unknown as Followed;
+const claimedAhead = (id: number, asked = 0) =>
+  ({ claimed: { activity: { id, epoch: 1, ref: { attempt: 1 } } }, asked }) as unknown as ClaimedAhead;
 const deliveryOf = (activityId: number, more = {}) => ({ activityId, epoch: 1, attempt: 1, ...more });
 
 it("a claim ahead is taken once, by the delivery it is for", () => {
   const claims = createClaimsAhead(1_000, () => 0);
-  claims.keep(followed(1));
-  claims.keep(followed(2));
+  claims.keep(claimedAhead(1));
+  claims.keep(claimedAhead(2));
   expect(claims.take(deliveryOf(3))).toBeNull();
   expect(claims.take(deliveryOf(2))?.claimed.activity.id).toBe(2);
   expect(claims.take(deliveryOf(2))).toBeNull();
@@ -17,8 +17,8 @@ it("a claim ahead is taken once, by the delivery it is for", () => {
 
 it("a claim ahead that was dropped, or taken, is not there to be dropped", () => {
   const claims = createClaimsAhead(1_000, () => 0);
-  claims.keep(followed(1));
-  claims.keep(followed(2));
+  claims.keep(claimedAhead(1));
+  claims.keep(claimedAhead(2));
   expect(claims.drop(1)).toBe(true);
   expect(claims.take(deliveryOf(1))).toBeNull();
   claims.take(deliveryOf(2));
@@ -28,7 +28,7 @@ it("a claim ahead that was dropped, or taken, is not there to be dropped", () =>
 it("a claim ahead of another epoch or attempt is nobody's", () => {
   const claims = createClaimsAhead(1_000, () => 0);
   for (const other of [{ epoch: 2 }, { attempt: 2 }]) {
-    claims.keep(followed(1));
+    claims.keep(claimedAhead(1));
     expect(claims.take(deliveryOf(1, other))).toBeNull();
     expect(claims.take(deliveryOf(1))).toBeNull();
   }
@@ -37,11 +37,11 @@ it("a claim ahead of another epoch or attempt is nobody's", () => {
 it("claims ahead that fit are forgotten, and those of which nobody asks", () => {
   let now = 0;
   const claims = createClaimsAhead(1_000, () => now);
-  for (const id of [1, 2, 3]) claims.keep(followed(id, id * 100));
+  for (const id of [1, 2, 3]) claims.keep(claimedAhead(id, id * 100));
   claims.forget(({ activity }) => activity.id === 2);
   expect(claims.take(deliveryOf(2))).toBeNull();
   now = 2_200;
-  claims.keep(followed(4, now));
+  claims.keep(claimedAhead(4, now));
   expect(claims.take(deliveryOf(1))).toBeNull();
   expect(claims.take(deliveryOf(3))?.asked).toBe(300);
 });

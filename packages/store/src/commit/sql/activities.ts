@@ -21,7 +21,7 @@ settled as (
 
 export const next = (p: string, { queued }: Shape) => `
 next as (
-  insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, not_before, rung_at, work,
+  insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, not_before, enqueued_at, work,
     claim, claimed_by, claimed_at, lease_until)
   select g.id, g.root_id, x.node, x.generation, x.item, x.attempt, x.kind, x.queue, x.epoch, x.state,
     to_timestamp(x.not_before / 1000), ${queued ? `case when x.queued then 'infinity' else ${due} end` : due}, x.work,
@@ -33,10 +33,10 @@ next as (
     join gate g on g.n = x.n
   on conflict (run_id, node, generation, item) do update set
     attempt = excluded.attempt, epoch = excluded.epoch, state = excluded.state, not_before = excluded.not_before,
-    rung_at = excluded.rung_at, work = excluded.work, rings = activities.rings + 1, takeovers = 0, outcome = null, usage = null,
+    enqueued_at = excluded.enqueued_at, work = excluded.work, enqueues = activities.enqueues + 1, takeovers = 0, outcome = null, usage = null,
     trouble = null, claim = activities.claim + excluded.claim, claimed_at = coalesce(excluded.claimed_at, activities.claimed_at),
     claimed_by = excluded.claimed_by, lease_until = excluded.lease_until, ended_at = null, ready_at = clock_timestamp()
-  returning id, run_id, node, generation, item, attempt, kind, epoch, rings, claim, work, extract(epoch from created_at)::float8 * 1000 as asked_at
+  returning id, run_id, node, generation, item, attempt, kind, epoch, enqueues, claim, work, extract(epoch from created_at)::float8 * 1000 as asked_at
 )`;
 
 /** A question that is asked again was taken back while its run was stopped: that time is none of the question's. */
@@ -45,15 +45,15 @@ again as (
   update activities a set
     attempt = x.attempt, epoch = g.epoch, trouble = x.trouble,
     state = case when ${waitsForAnswer("a")} or (x.trouble ->> 'held')::boolean or x.awaits then 'waiting' else 'ready' end,
-    not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
-    rings = a.rings + 1, takeovers = 0, outcome = null, usage = null, claimed_by = null, lease_until = null, ended_at = null,
+    not_before = to_timestamp(x.not_before / 1000), enqueued_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
+    enqueues = a.enqueues + 1, takeovers = 0, outcome = null, usage = null, claimed_by = null, lease_until = null, ended_at = null,
     ready_at = clock_timestamp()
   from json_to_recordset(${p}::json)
       as x(n integer, node text, generation integer, item integer, attempt integer, not_before float8, trouble json,
         awaits boolean)
     join gate g on g.n = x.n cross join lateral (${visited("t.id")}) t
   where a.id = t.id
-  returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim, a.state
+  returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.enqueues, a.claim, a.state
 ), reasked as (
   update asks k set state = 'open', expires_at = k.expires_at + (clock_timestamp() - k.closed_at), closed_at = null
   from again n where ${waitsForAnswer("n")} and k.activity_id = n.id
@@ -72,13 +72,13 @@ unwanted as (
 
 export const returns = (p: string) => `
 returned as (
-  update activities a set state = 'ready', outcome = x.outcome, usage = x.usage, rings = a.rings + 1, rung_at = clock_timestamp(),
+  update activities a set state = 'ready', outcome = x.outcome, usage = x.usage, enqueues = a.enqueues + 1, enqueued_at = clock_timestamp(),
     ready_at = clock_timestamp()
   from json_to_recordset(${p}::json)
       as x(n integer, activity_id bigint, attempt integer, epoch integer, outcome json, usage json)
     join gate g on g.n = x.n, runs p
   where a.id = x.activity_id and p.id = a.run_id and a.state = 'waiting' and a.attempt = x.attempt and a.epoch = x.epoch
-  returning a.id, a.run_id, a.attempt, a.rings, a.epoch, p.parent_job
+  returning a.id, a.run_id, a.attempt, a.enqueues, a.epoch, p.parent_job
 )`;
 
 /** New rows of the same statement are not in its snapshot; the one the event settles is not touched twice (C2). */

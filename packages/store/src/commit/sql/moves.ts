@@ -5,7 +5,7 @@ import type { CommitRows, MoveRow } from "../rows.ts";
 import { listed, separator } from "./texts.ts";
 
 /** What a group does not have is not in its statement. */
-type MoveFlag = "changesStatus" | "borne" | "light";
+type MoveFlag = "changesStatus" | "borne" | "inline";
 const movingColumns = {
   id: { type: "text" },
   rev: { type: "bigint" },
@@ -21,9 +21,9 @@ const movingColumns = {
   activity: { type: "bigint", of: "borne" },
   claim: { type: "integer", of: "borne" },
   settles: { type: "boolean", of: "borne" },
-  light_id: { type: "bigint", of: "light" },
-  light_kind: { type: "text", of: "light" },
-  asked_at: { type: "float8", of: "light" },
+  inline_id: { type: "bigint", of: "inline" },
+  inline_kind: { type: "text", of: "inline" },
+  asked_at: { type: "float8", of: "inline" },
 } as const satisfies Record<keyof MoveRow, { readonly type: string; readonly of?: MoveFlag }>;
 
 function movingNames(shape: Shape): (keyof MoveRow)[] {
@@ -33,7 +33,7 @@ function movingNames(shape: Shape): (keyof MoveRow)[] {
   });
 }
 
-const movingTexts = ({ rare }: Shape) => ["state", "body", "light", ...(rare ? ["rare"] : [])];
+const movingTexts = ({ rare }: Shape) => ["state", "body", "inline", ...(rare ? ["rare"] : [])];
 
 /** C5. */
 function movingFrom(p: number, shape: Shape): string {
@@ -54,7 +54,7 @@ export function movingValues(rows: CommitRows, shape: Shape): string[] {
     });
     return `{${cells.join(",")}}`;
   });
-  const texts = [rows.states, rows.bodies, rows.lights, ...(shape.rare ? [rows.rares] : [])];
+  const texts = [rows.states, rows.bodies, rows.inlines, ...(shape.rare ? [rows.rares] : [])];
   return [...columns, ...texts.map((text) => text.join(separator))];
 }
 
@@ -79,11 +79,11 @@ const statusSet = `, epoch = coalesce(x.epoch, r.epoch), status = coalesce(x.sta
 export const moved = (name: string, p: number, shape: Shape) => `
 ${name} as (
   update runs r set
-    rev = r.rev + 1, kept = x.state, steps = x.steps, light = nullif(x.light, '')::json
+    rev = r.rev + 1, kept = x.state, steps = x.steps, inline = nullif(x.inline, '')::json
     ${shape.changesStatus ? statusSet : ""} ${shape.rare ? rarely(shape) : ""}
   from ${movingFrom(p, shape)}
   where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch ${shape.borne ? claimHolds : ""}
   returning x.n, r.id, r.root_id, r.rev, r.epoch, x.type, x.at, x.body
     ${shape.changesStatus ? ", x.aborts, x.ended" : ""} ${shape.settles ? ", case when x.settles then x.activity end as settled" : ""}
-    ${shape.light ? ", x.light_id, x.light_kind, x.asked_at" : ""}
+    ${shape.inline ? ", x.inline_id, x.inline_kind, x.asked_at" : ""}
 )`;

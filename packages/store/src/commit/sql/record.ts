@@ -2,11 +2,11 @@
 import type { Shape } from "../../throughput/statement-shape.ts";
 import { visited } from "./activities.ts";
 
-export const logged = ({ light }: Shape) => `
+export const logged = ({ inline }: Shape) => `
 logged as (
-  insert into events (run_id, seq, part, type, at, body ${light ? ", activity_id, kind, asked_at" : ""})
+  insert into events (run_id, seq, part, type, at, body ${inline ? ", activity_id, kind, asked_at" : ""})
   select g.id, g.rev, 0, g.type, to_timestamp(g.at / 1000), g.body
-    ${light ? ", g.light_id, g.light_kind, to_timestamp(g.asked_at / 1000)" : ""}
+    ${inline ? ", g.inline_id, g.inline_kind, to_timestamp(g.asked_at / 1000)" : ""}
   from gate g
 )`;
 

@@ -1,22 +1,22 @@
-/** The queue as the API has it: rung and not waited for. */
+/** The queue as the API has it: enqueued and not waited for. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queues } from "@markmill/queue";
-import type { Bell } from "./parts.ts";
+import type { Enqueuer } from "./parts.ts";
 
 const countsMs = 2_000;
-/** Rings on their way; more are left to the supervisor, so that a queue that hangs fills no memory. */
+/** Enqueues on their way; more are left to the supervisor, so that a queue that hangs fills no memory. */
 const mostOnTheirWay = 20_000;
 
-export function bellOf(queues: Pick<Queues, "ring" | "counts" | "probe">): Bell {
+export function enqueuerOf(queues: Pick<Queues, "enqueue" | "counts" | "probe">): Enqueuer {
   let onTheirWay = 0;
   return {
-    ring(rings) {
-      if (rings.length === 0 || onTheirWay > mostOnTheirWay) return;
-      onTheirWay += rings.length;
+    enqueue(jobs) {
+      if (jobs.length === 0 || onTheirWay > mostOnTheirWay) return;
+      onTheirWay += jobs.length;
       const done = () => {
-        onTheirWay -= rings.length;
+        onTheirWay -= jobs.length;
       };
-      queues.ring(rings).then(done, done);
+      queues.enqueue(jobs).then(done, done);
     },
     async counts() {
       const over = new AbortController();

@@ -2,9 +2,9 @@
  * Claimed ahead: the statement that asks for the next activity of a run also claims it, if the same worker goes on with it (queue,
  * hand-over.ts).
  *
- * Gains: one statement less for every prompt that follows a prompt. Not measured alone. It is one of the changes that brought a class from
+ * Gains: one statement less for every prompt that claimsAhead a prompt. Not measured alone. It is one of the changes that brought a class from
  * 1.69 to 1.06 times its ideal time (gather.ts).
- * Without it (`followedBy` returns null): the worker claims the activity with a statement of its own when its job comes.
+ * Without it (`nextToClaim` returns null): the worker claims the activity with a statement of its own when its job comes.
  *
  * Only activities that are safe to repeat are claimed ahead. kill -9 between the commit and the hand-over: the lease runs out, and the
  * supervisor enqueues the activity again. If the queue refuses the hand-over, the worker releases the claim, then enqueues the activity.
@@ -14,13 +14,13 @@ import type { Advance } from "../commit/advance.ts";
 import type { Claimed } from "../commit/claim.ts";
 
 /** Who goes on, in which queue, and for how long it holds what it claims before it renews. */
-export interface Following {
+export interface ClaimingAhead {
   readonly queue: WorkQueue;
   readonly worker: string;
   readonly leaseMs: number;
 }
 
-export interface Followed {
+export interface ClaimedAhead {
   readonly claimed: Claimed;
   /** performance.now() before the statement that claimed it: its lease is no older. */
   readonly asked: number;
@@ -29,12 +29,12 @@ export interface Followed {
 type Perform = Extract<Command, { do: "perform" }>;
 
 /** null: nothing that could be gone on with. A called run's jobs have a parent, and no job with a parent is handed over. */
-export function followedBy({ run, birth, commands }: Advance, queue: WorkQueue | null): Perform | null {
-  if (queue === null || birth !== null || (run.parent?.job ?? null) !== null) return null;
+export function nextToClaim({ run, creation, commands }: Advance, queue: WorkQueue | null): Perform | null {
+  if (queue === null || creation !== null || (run.parent?.job ?? null) !== null) return null;
   for (const command of commands) {
     if (command.do !== "perform" || command.notBefore !== null) continue;
     const kind = workKinds[command.work.kind];
-    if (kind.queue === queue && kind.leased === "always" && !kind.actsOutside && kind.light === null) return command;
+    if (kind.queue === queue && kind.leased === "always" && !kind.actsOutside && kind.inline === null) return command;
   }
   return null;
 }

@@ -1,9 +1,9 @@
-/** Light activities: the ones that need nothing but their run. */
+/** Inline activities: the ones that need nothing but their run. */
 import {
   type ActivityRef,
-  type Doorbell,
-  type LightKind,
-  lightWork,
+  type InlineKind,
+  inlineWork,
+  type JobSpec,
   type WorkQueue,
   workKinds,
 } from "@markmill/engine";
@@ -13,55 +13,55 @@ import type { Activity, LoadedRun } from "./run-row.ts";
  * An activity that needs nothing but its run. It stands on the run's row until it is done; then the event that ended it is its row. The
  * others have a row of their own, because they are claimed, leased, or wait.
  */
-export interface LightActivity {
+export interface InlineActivity {
   /** From the same sequence as the ids of rows. */
   readonly id: number;
   readonly ref: ActivityRef;
-  readonly kind: LightKind;
+  readonly kind: InlineKind;
   /** When it was asked for. */
   readonly at: number;
 }
 
 /** Where they wait. */
-export const lightQueue: WorkQueue = "control";
+export const inlineQueue: WorkQueue = "control";
 
-export function toActivity(run: LoadedRun, { id, ref, kind, at }: LightActivity): Activity {
-  const work = lightWork(kind);
+export function toActivity(run: LoadedRun, { id, ref, kind, at }: InlineActivity): Activity {
+  const work = inlineWork(kind);
   const { epoch } = run.state;
   const none = { outcome: null, usage: null, leased: false };
-  return { id, runId: run.id, ref, kind, epoch, claim: 0, rings: run.rings, work, ...none, askedAt: at };
+  return { id, runId: run.id, ref, kind, epoch, claim: 0, enqueues: run.enqueues, work, ...none, askedAt: at };
 }
 
-export function toLightRing(run: LoadedRun, { id, ref, kind }: LightActivity, delayMs = 0): Doorbell {
+export function toInlineJob(run: LoadedRun, { id, ref, kind }: InlineActivity, delayMs = 0): JobSpec {
   return {
     queue: workKinds[kind].queue,
     runId: run.id,
     activityId: id,
     epoch: run.state.epoch,
     attempt: ref.attempt,
-    rings: run.rings,
+    enqueues: run.enqueues,
     delayMs,
     parentJob: run.parent?.job ?? null,
   };
 }
 
-/** A light activity as it stands on its run's row. */
-export interface LightColumn {
+/** An inline activity as it stands on its run's row. */
+export interface InlineColumn {
   readonly id: number;
   readonly node: string;
   readonly generation: number;
   readonly item: number | null;
   readonly attempt: number;
-  readonly kind: LightKind;
+  readonly kind: InlineKind;
   readonly at: number;
 }
 
-export function toLightColumn({ id, ref, kind, at }: LightActivity): LightColumn {
+export function toInlineColumn({ id, ref, kind, at }: InlineActivity): InlineColumn {
   const { node, generation, item, attempt } = ref;
   return { id, node, generation, item, attempt, kind, at };
 }
 
-export function toLight(column: readonly LightColumn[] | null): readonly LightActivity[] {
+export function toInline(column: readonly InlineColumn[] | null): readonly InlineActivity[] {
   return (column ?? []).map(({ id, node, generation, item, attempt, kind, at }) => ({
     ...{ id, kind, at },
     ref: { node, generation, item, attempt },

@@ -16,7 +16,7 @@ describe.skipIf(!inject("thorough"))("a worker that hears nothing while work is 
   async function due(paused: boolean) {
     mill = await startMill({ backend: "postgres", script: "default: { reply: x }", worker: false, supervisor: false });
     if (paused) for (const queue of ["control", "prompt"] as const) await mill.queues.watch(queue).pause();
-    // Nobody rings.
+    // Nobody enqueues.
     await createRun(mill.store, { definition: definition({ main: onePrompt }) });
     return await mill.spawnWorker();
   }
@@ -47,7 +47,7 @@ describe.skipIf(!inject("thorough"))("a worker that hears nothing while work is 
     await until(() => gate?.asked.length === 1);
     wire.silence();
     answer?.();
-    // Nobody rings.
+    // Nobody enqueues.
     await createRun(mill.store, { definition: definition({ main: onePrompt }) });
     await worker.exited;
     expect(worker.process.exitCode).toBe(1);

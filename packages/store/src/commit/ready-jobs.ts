@@ -1,56 +1,56 @@
-/** What runs have ready, as doorbells under the ids they already have: ringing them again is harmless. */
-import type { Doorbell, QueueName } from "@markmill/engine";
+/** What runs have ready, as jobs under the ids they already have: enqueuing them again is harmless. */
+import type { JobSpec, QueueName } from "@markmill/engine";
 import type { Pool } from "pg";
 
-export interface RingRow {
+export interface JobRow {
   readonly queue: QueueName;
   readonly run_id: string;
   readonly id: number;
   readonly epoch: number;
   readonly attempt: number;
-  readonly rings: number;
+  readonly enqueues: number;
   readonly parent_job: string | null;
   readonly parent_activity_id: number | null;
   readonly delay_ms: number;
 }
 
-/** Every delivery that finds nothing to do rings these; what is beyond is found by the supervisor. */
+/** Every delivery that finds nothing to do enqueues these; what is beyond is found by the supervisor. */
 const mostPerRun = 100;
 
 /** Of `open_activities` `a`. */
-export const ringColumns = `a.queue, a.run_id, a.id, a.epoch, a.attempt, a.rings, a.parent_job, a.parent_activity_id,
+export const jobColumns = `a.queue, a.run_id, a.id, a.epoch, a.attempt, a.enqueues, a.parent_job, a.parent_activity_id,
   greatest(0, extract(epoch from coalesce(a.not_before, clock_timestamp()) - clock_timestamp()) * 1000)::float8 as delay_ms`;
 
 /** The state is compared in a way that hides the index of all that is ready: a plan made while it was empty would scan it for every run. */
 const readyOf = (run: string) =>
-  `select ${ringColumns} from open_activities a where a.run_id = ${run} and a.state || '' = 'ready' limit ${mostPerRun}`;
+  `select ${jobColumns} from open_activities a where a.run_id = ${run} and a.state || '' = 'ready' limit ${mostPerRun}`;
 
 const text = `
-select ready.* from runs r cross join lateral (${readyOf("r.id")}) ready where r.id = any($1) and r.rung_at < 'infinity'
+select ready.* from runs r cross join lateral (${readyOf("r.id")}) ready where r.id = any($1) and r.enqueued_at < 'infinity'
 union all
 select ready.* from runs r cross join lateral (${readyOf("r.id")}) ready where r.parent_activity_id = any($2)`;
 
 /** Of the given runs, and of the runs that the given activities have called. */
-export async function readyRings(
+export async function readyJobs(
   pool: Pool,
   runIds: readonly string[],
   callIds: readonly number[] = [],
-): Promise<readonly Doorbell[]> {
-  return (await readyRows(pool, runIds, callIds)).map(toRing);
+): Promise<readonly JobSpec[]> {
+  return (await readyRows(pool, runIds, callIds)).map(toJobSpec);
 }
 
-export async function readyRows(pool: Pool, runIds: readonly string[], callIds: readonly number[]): Promise<RingRow[]> {
-  return (await pool.query<RingRow>({ name: "ready-rings", text, values: [runIds, callIds] })).rows;
+export async function readyRows(pool: Pool, runIds: readonly string[], callIds: readonly number[]): Promise<JobRow[]> {
+  return (await pool.query<JobRow>({ name: "ready-jobs", text, values: [runIds, callIds] })).rows;
 }
 
-export function toRing(row: RingRow): Doorbell {
+export function toJobSpec(row: JobRow): JobSpec {
   return {
     queue: row.queue,
     runId: row.run_id,
     activityId: row.id,
     epoch: row.epoch,
     attempt: row.attempt,
-    rings: row.rings,
+    enqueues: row.enqueues,
     delayMs: Math.ceil(row.delay_ms),
     parentJob: row.parent_job,
   };

@@ -1,6 +1,6 @@
-// Activities that stand on their run's row: what becomes of them when doorbells, processes and runs are lost, stopped or repeated.
+// Activities that stand on their run's row: what becomes of them when jobs, processes and runs are lost, stopped or repeated.
 
-import type { Doorbell } from "@markmill/engine";
+import type { JobSpec } from "@markmill/engine";
 import { type Event, initialState, type Node, type RunStarted, step } from "@markmill/engine";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -12,6 +12,7 @@ import {
   createRun,
   deleteOldRuns,
   enforceDeadlines,
+  enqueueAgain,
   getHistory,
   getRun,
   leaveQuiet,
@@ -20,10 +21,9 @@ import {
   oldestDue,
   openStore,
   quietActivities,
-  readyRings,
+  readyJobs,
   replayRun,
   resumeRun,
-  ringAgain,
   type Store,
   startCall,
   stopRun,
@@ -91,16 +91,17 @@ async function replaysExactly(runId: string): Promise<void> {
   const { differences } = await replayRun(store.database, store.definitions, runId);
   expect(differences).toEqual([]);
 }
-/** Performs whatever there is until nothing is rung any more. */
-async function finish(by: Store, rings: readonly Doorbell[]): Promise<void> {
-  for (let next = [...rings]; next.length > 0; ) {
-    const [ring, ...rest] = next;
-    next = ring === undefined ? rest : [...rest, ...(await perform(by, ring)).rings];
+/** Performs whatever there is until nothing is enqueued any more. */
+async function finish(by: Store, jobs: readonly JobSpec[]): Promise<void> {
+  for (let next = [...jobs]; next.length > 0; ) {
+    const [job, ...rest] = next;
+    next = job === undefined ? rest : [...rest, ...(await perform(by, job)).jobs];
   }
 }
-function two(rings: readonly Doorbell[]): readonly [Doorbell, Doorbell] {
-  const [one, another, ...more] = rings;
-  if (one === undefined || another === undefined || more.length > 0) throw new Error(`two, not ${rings.length} rings`);
+function two(jobs: readonly JobSpec[]): readonly [JobSpec, JobSpec] {
+  const [one, another, ...more] = jobs;
+  if (one === undefined || another === undefined || more.length > 0)
+    throw new Error(`two, not ${jobs.length} enqueues`);
   return [one, another];
 }
 const failing = (by: Store, { activity }: Claimed, next: "retry" | "fail"): Event => ({
@@ -116,23 +117,23 @@ const failing = (by: Store, { activity }: Claimed, next: "retry" | "fail"): Even
 });
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-describe("a run that is stopped with light activities open", () => {
-  it("rings nothing and hands out nothing, and asks for all of them again when it is resumed", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: branches(2) }) });
-    const [left, right] = two(rings);
+describe("a run that is stopped with inline activities open", () => {
+  it("enqueues nothing and hands out nothing, and asks for all of them again when it is resumed", async () => {
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
+    const [left, right] = two(jobs);
     const held = await claimed(store, left);
     await stopRun(other, runId);
     const { epoch } = (await getRun(store.database, runId)) ?? {};
-    expect(await readyRings(store.database.calm, [runId])).toEqual([]);
+    expect(await readyJobs(store.database.calm, [runId])).toEqual([]);
     expect((await quietActivities(store.database, 0)).filter((quiet) => quiet.runId === runId)).toEqual([]);
-    for (const ring of [left, right, { ...left, epoch: epoch ?? 0 }]) {
-      expect(await other.claim(ring)).toEqual({ kind: "stale", rings: [] });
+    for (const job of [left, right, { ...left, epoch: epoch ?? 0 }]) {
+      expect(await other.claim(job)).toEqual({ kind: "stale", jobs: [] });
     }
     const late = await store.commit({
       ...{ run: held.run, source: held.activity },
       event: succeeded(store, held, { kind: "done" }),
     });
-    expect(late).toEqual({ kind: "dropped", rings: [] });
+    expect(late).toEqual({ kind: "dropped", jobs: [] });
     const { activities } = await getHistory(store.database, runId);
     expect(activities.map(({ node, state }) => [node, state])).toEqual([
       ["b0", "void"],
@@ -140,11 +141,11 @@ describe("a run that is stopped with light activities open", () => {
     ]);
 
     const again = await resumeRun(store, runId);
-    expect(again.rings.map(({ attempt }) => attempt)).toEqual([2, 2]);
-    expect(new Set([...rings, ...again.rings].map(({ activityId }) => activityId)).size).toBe(4);
-    await finish(other, again.rings);
+    expect(again.jobs.map(({ attempt }) => attempt)).toEqual([2, 2]);
+    expect(new Set([...jobs, ...again.jobs].map(({ activityId }) => activityId)).size).toBe(4);
+    await finish(other, again.jobs);
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", rev: 7 });
-    expect(await rowOf(runId)).toMatchObject({ light: null });
+    expect(await rowOf(runId)).toMatchObject({ inline: null });
     await replaysExactly(runId);
   });
 
@@ -164,14 +165,14 @@ describe("a run that is stopped with light activities open", () => {
       { entry: ["say", "note"] },
     );
     const { runId } = await createRun(store, { definition: definition({ main }) });
-    let rings: readonly Doorbell[] = [];
+    let jobs: readonly JobSpec[] = [];
     for (const by of [store, other]) {
       await stopRun(by, runId);
-      rings = (await resumeRun(by, runId)).rings;
-      expect(rings.map(({ queue }) => queue).sort()).toEqual(["control", "prompt"]);
+      jobs = (await resumeRun(by, runId)).jobs;
+      expect(jobs.map(({ queue }) => queue).sort()).toEqual(["control", "prompt"]);
     }
-    for (const ring of rings) {
-      await perform(other, ring, ring.queue === "prompt" ? { kind: "replied", text: "Hi" } : { kind: "done" });
+    for (const job of jobs) {
+      await perform(other, job, job.queue === "prompt" ? { kind: "replied", text: "Hi" } : { kind: "done" });
     }
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", variables: { NOTE: "kept" } });
     await replaysExactly(runId);
@@ -181,42 +182,42 @@ describe("a run that is stopped with light activities open", () => {
     const { runId } = await createRun(store, { definition: definition({ main: branches(2) }) });
     await stopRun(store, runId);
     await cancelRun(other, runId, "enough");
-    expect(await rowOf(runId)).toMatchObject({ status: "cancelled", light: null });
-    expect((await resumeRun(store, runId)).rings).toEqual([]);
+    expect(await rowOf(runId)).toMatchObject({ status: "cancelled", inline: null });
+    expect((await resumeRun(store, runId)).jobs).toEqual([]);
   });
 });
 
-describe("a run that ends or turns to a handler with light activities open", () => {
+describe("a run that ends or turns to a handler with inline activities open", () => {
   it("drops their results after a cancellation elsewhere, though this process still remembers them as open", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: branches(2) }) });
-    const held = await Promise.all(rings.map((ring) => claimed(store, ring)));
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
+    const held = await Promise.all(jobs.map((job) => claimed(store, job)));
     await cancelRun(other, runId, "enough");
     for (const claim of held) {
       const event = succeeded(store, claim, { kind: "done" });
       const late = await store.commit({ run: claim.run, source: claim.activity, event });
-      expect(late).toEqual({ kind: "dropped", rings: [] });
+      expect(late).toEqual({ kind: "dropped", jobs: [] });
     }
-    expect(await rowOf(runId)).toMatchObject({ status: "cancelled", light: null, rev: 2 });
+    expect(await rowOf(runId)).toMatchObject({ status: "cancelled", inline: null, rev: 2 });
     await replaysExactly(runId);
   });
 
   it("is read anew by who made it, and does not stay in the memory of a process that only makes runs", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: branches(2) }) });
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
     await cancelRun(other, runId, "enough");
-    expect(await store.claim(two(rings)[0])).toEqual({ kind: "stale", rings: [] });
+    expect(await store.claim(two(jobs)[0])).toEqual({ kind: "stale", jobs: [] });
   });
 
   it("drops them at its deadline, does the handler's, and forgets the deadline at the end", async () => {
     const main = { ...branches(2), handlers: { success: null, failed: "sorry" } };
     const handled = { ...main, nodes: { ...main.nodes, sorry: set("SORRY", "yes") } };
-    const { runId, rings } = await createRun(store, { definition: definition({ main: handled }), caps: { timeMs: 1 } });
-    const late = await claimed(store, two(rings)[0]);
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: handled }), caps: { timeMs: 1 } });
+    const late = await claimed(store, two(jobs)[0]);
     await pause(20);
-    const next = (await enforceDeadlines(other)).filter((ring) => ring.runId === runId);
+    const next = (await enforceDeadlines(other)).filter((job) => job.runId === runId);
     const event = succeeded(store, late, { kind: "done" });
     expect(await store.commit({ run: late.run, source: late.activity, event })).toMatchObject({
       kind: "dropped",
-      rings: [{ activityId: only(next).activityId }],
+      jobs: [{ activityId: only(next).activityId }],
     });
     await finish(store, next);
     expect(await getRun(store.database, runId)).toMatchObject({
@@ -226,20 +227,20 @@ describe("a run that ends or turns to a handler with light activities open", () 
   });
 });
 
-describe("a light activity that failed in passing", () => {
-  it("is asked again under a new id; its old doorbell is told the new one", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: branches(2) }) });
-    const [left, right] = two(rings);
+describe("an inline activity that failed in passing", () => {
+  it("is asked again under a new id; its old job is told the new one", async () => {
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
+    const [left, right] = two(jobs);
     const claim = await claimed(store, left);
     const failed = await store.commit({
       ...{ run: claim.run, source: claim.activity },
       event: failing(store, claim, "retry"),
     });
-    const again = only(failed.rings);
+    const again = only(failed.jobs);
     expect(again).toMatchObject({ attempt: 2, queue: "control" });
     expect(again.activityId).not.toBe(left.activityId);
     const stale = await other.claim(left);
-    expect(stale.kind === "stale" && stale.rings.map(({ activityId }) => activityId).sort()).toEqual(
+    expect(stale.kind === "stale" && stale.jobs.map(({ activityId }) => activityId).sort()).toEqual(
       [right.activityId, again.activityId].sort(),
     );
     await finish(other, [again, right]);
@@ -255,10 +256,10 @@ describe("a light activity that failed in passing", () => {
   });
 });
 
-describe("several light activities of one run", () => {
+describe("several inline activities of one run", () => {
   it("that end at the same rev in two processes both count", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: branches(2) }) });
-    const [left, right] = two(rings);
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
+    const [left, right] = two(jobs);
     const one = await claimed(store, left);
     const another = await claimed(other, right);
     expect(one.run.rev).toBe(another.run.rev);
@@ -269,29 +270,29 @@ describe("several light activities of one run", () => {
     expect(both.map(({ kind }) => kind)).toEqual(["committed", "committed"]);
     await finish(
       store,
-      both.flatMap((committed) => committed.rings),
+      both.flatMap((committed) => committed.jobs),
     );
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", rev: 5 });
     await replaysExactly(runId);
   });
 
-  it("one whose doorbell was lost is found though another branch goes on, and is rung alone", async () => {
+  it("one whose job was lost is found though another branch goes on, and is enqueued alone", async () => {
     const quietMs = 2_000;
-    const { runId, rings } = await createRun(store, { definition: definition({ main: branches(2) }) });
-    const [left, right] = two(rings);
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
+    const [left, right] = two(jobs);
     const mine = async () => (await quietActivities(store.database, quietMs)).filter((one) => one.runId === runId);
     expect(await mine()).toEqual([]);
     await pause(quietMs + 100);
-    const next = only((await perform(store, left)).rings);
+    const next = only((await perform(store, left)).jobs);
     const quiet = await mine();
     expect(quiet.map(({ activityId }) => activityId)).toEqual([right.activityId, next.activityId]);
 
     const lost = quiet.filter(({ activityId }) => activityId === right.activityId);
     await leaveQuiet(store.database, quiet.slice(1));
     expect(await mine()).toEqual([]);
-    const again = await ringAgain(other.database, lost);
-    expect(again).toMatchObject([{ activityId: right.activityId, rings: right.rings + 1 }]);
-    expect(await ringAgain(store.database, lost)).toEqual([]);
+    const again = await enqueueAgain(other.database, lost);
+    expect(again).toMatchObject([{ activityId: right.activityId, enqueues: right.enqueues + 1 }]);
+    expect(await enqueueAgain(store.database, lost)).toEqual([]);
     expect(await mine()).toEqual([]);
     // The first process knows nothing of the new count; nothing depends on it.
     await finish(store, [next, ...again]);
@@ -303,7 +304,7 @@ describe("several light activities of one run", () => {
     const names = Array.from({ length: size }, (_, i) => `n${i}`);
     const main = program(Object.fromEntries(names.map((name) => [name, assign(name)])), [], { entry: names });
     const made = await Promise.all([store, other].map((by) => createRun(by, { definition: definition({ main }) })));
-    const ids = made.flatMap(({ rings }) => rings.map(({ activityId }) => activityId));
+    const ids = made.flatMap(({ jobs }) => jobs.map(({ activityId }) => activityId));
     expect(ids).toHaveLength(2 * size);
     expect(new Set(ids).size).toBe(2 * size);
   });
@@ -311,17 +312,17 @@ describe("several light activities of one run", () => {
 
 describe("a called run", () => {
   it("that ends as it is born leaves its caller ready, once", async () => {
-    const { runId, rings } = await createRun(store, {
+    const { runId, jobs } = await createRun(store, {
       definition: definition({ main: oneCall, callee: program({ end }, []) }),
     });
-    const call = await claimed(store, only(rings));
+    const call = await claimed(store, only(jobs));
     const both = await Promise.all([
       startCall(store, call.run, call.activity, "job"),
       startCall(other, call.run, call.activity, "job"),
     ]);
     expect(both.map(({ kind }) => kind).sort()).toEqual(["committed", "dropped"]);
-    const back = only(both.find(({ kind }) => kind === "committed")?.rings ?? []);
-    expect(back).toMatchObject({ runId, activityId: call.activity.id, rings: call.activity.rings + 1 });
+    const back = only(both.find(({ kind }) => kind === "committed")?.jobs ?? []);
+    expect(back).toMatchObject({ runId, activityId: call.activity.id, enqueues: call.activity.enqueues + 1 });
     const returned = await claimed(other, back);
     expect(returned.activity.outcome).toMatchObject({ kind: "returned", status: "success" });
     await perform(other, back, returned.activity.outcome ?? { kind: "done" });
@@ -329,27 +330,27 @@ describe("a called run", () => {
     await replaysExactly(runId);
   });
 
-  it("of light activities alone is told again to a second delivery of its call, and its end rings the caller", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: oneCall, callee: chain(2) }) });
-    const call = await claimed(store, only(rings));
-    const first = only((await startCall(store, call.run, call.activity, null)).rings);
-    expect(await other.claim(only(rings))).toEqual({ kind: "stale", rings: [first] });
-    const second = only((await perform(other, first)).rings);
-    expect(await other.claim(only(rings))).toEqual({ kind: "stale", rings: [second] });
-    const back = only((await perform(store, second)).rings);
+  it("of inline activities alone is told again to a second delivery of its call, and its end enqueues the caller", async () => {
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: oneCall, callee: chain(2) }) });
+    const call = await claimed(store, only(jobs));
+    const first = only((await startCall(store, call.run, call.activity, null)).jobs);
+    expect(await other.claim(only(jobs))).toEqual({ kind: "stale", jobs: [first] });
+    const second = only((await perform(other, first)).jobs);
+    expect(await other.claim(only(jobs))).toEqual({ kind: "stale", jobs: [second] });
+    const back = only((await perform(store, second)).jobs);
     const returned = await claimed(other, back);
     await perform(other, back, returned.activity.outcome ?? { kind: "done" });
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "step 1" });
   });
 
-  it("is cancelled with its stopped caller, its light activities with it", async () => {
-    const { runId, rings } = await createRun(store, { definition: definition({ main: oneCall, callee: chain(2) }) });
-    const call = await claimed(store, only(rings));
-    const callee = only((await startCall(store, call.run, call.activity, null)).rings);
+  it("is cancelled with its stopped caller, its inline activities with it", async () => {
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: oneCall, callee: chain(2) }) });
+    const call = await claimed(store, only(jobs));
+    const callee = only((await startCall(store, call.run, call.activity, null)).jobs);
     await stopRun(other, runId);
-    expect(await rowOf(callee.runId)).toMatchObject({ status: "cancelled", light: null });
+    expect(await rowOf(callee.runId)).toMatchObject({ status: "cancelled", inline: null });
     expect((await perform(store, callee)).kind).toBe("dropped");
-    const again = await claimed(store, only((await resumeRun(other, runId)).rings));
+    const again = await claimed(store, only((await resumeRun(other, runId)).jobs));
     expect((await startCall(store, again.run, again.activity, null)).kind).toBe("committed");
   });
 });
@@ -370,8 +371,8 @@ describe("what is written", () => {
     const made = await Promise.all(
       ids.map((id) => createRun(store, { id, definition: one, variables: { ESSAY: hostile, "K\u001e": "\u001e" } })),
     );
-    const next = await Promise.all(made.map(({ rings }) => perform(store, only(rings))));
-    await Promise.all(next.map(({ rings }) => perform(other, only(rings))));
+    const next = await Promise.all(made.map(({ jobs }) => perform(store, only(jobs))));
+    await Promise.all(next.map(({ jobs }) => perform(other, only(jobs))));
     for (const id of ids) {
       const run = await getRun(store.database, id);
       expect(run).toMatchObject({ id, status: "success", result: "x", rev: 3 });
@@ -394,13 +395,13 @@ describe("what is written", () => {
     const paid = await createRun(store, { definition: definition({ main }), caps: { timeMs: 600_000 } });
     const plain = await createRun(store, { definition: definition({ main: chain(2) }), caps: { timeMs: 600_000 } });
     const short = await createRun(store, { definition: definition({ main: chain(1) }) });
-    const claim = await claimed(store, only(paid.rings));
+    const claim = await claimed(store, only(paid.jobs));
     const event = { ...succeeded(store, claim, { kind: "replied", text: "!" }), usage } as Event;
     // One pays, one ends, one does neither, in one statement.
     const [first, second] = await Promise.all([
       store.commit({ run: claim.run, source: claim.activity, event }),
-      perform(store, only(plain.rings)),
-      perform(store, only(short.rings)),
+      perform(store, only(plain.jobs)),
+      perform(store, only(short.jobs)),
     ]);
     // What the events add up to; what people are shown is summed from the account of requests.
     const told = async (runId: string) =>
@@ -414,7 +415,7 @@ describe("what is written", () => {
     expect(await getRun(store.database, plain.runId)).toMatchObject({ spent: { calls: 0 }, word: null, result: null });
     expect((await getRun(store.database, plain.runId))?.deadline).not.toBeNull();
     expect(await getRun(store.database, short.runId)).toMatchObject({ status: "success", result: "step 0" });
-    await Promise.all([finish(store, first.rings), finish(store, second.rings)]);
+    await Promise.all([finish(store, first.jobs), finish(store, second.jobs)]);
     for (const [runId, result] of [
       [paid.runId, "b"],
       [plain.runId, "step 1"],
@@ -425,7 +426,7 @@ describe("what is written", () => {
   });
 
   it("by statements of many parts is told apart: the names of prepared statements are short", async () => {
-    // Ends with work in flight, a note and a reply; called, it also rings its caller.
+    // Ends with work in flight, a note and a reply; called, it also enqueues its caller.
     const main = program(
       {
         left: { kind: "prompt", text: { from: "literal", text: "l?" }, agent: "left" },
@@ -441,10 +442,10 @@ describe("what is written", () => {
     for (let i = 0; i < 3; i++) {
       const alone = await createRun(hasty, { definition: both, program: "main2" });
       const caller = await createRun(hasty, { definition: both });
-      const call = await claimed(hasty, only(caller.rings));
+      const call = await claimed(hasty, only(caller.jobs));
       const callee = await startCall(hasty, call.run, call.activity, null);
-      for (const rings of [alone.rings, callee.rings]) {
-        const [left] = two(rings);
+      for (const jobs of [alone.jobs, callee.jobs]) {
+        const [left] = two(jobs);
         expect((await perform(hasty, left, reply)).kind).toBe("committed");
         expect(await getRun(store.database, left.runId)).toMatchObject({ status: "success", result: "done" });
       }
@@ -457,12 +458,12 @@ describe("what is written", () => {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     await client.query("begin");
-    await client.query("alter sequence markmill.light_activity_ids owned by none");
+    await client.query("alter sequence markmill.inline_activity_ids owned by none");
     const making = createRun(impatient, { definition: definition({ main: chain(1) }) });
     await pause(900);
     await client.query("rollback");
     await client.end();
-    expect((await making).rings).toHaveLength(1);
+    expect((await making).jobs).toHaveLength(1);
     await impatient.close();
   });
 });
@@ -470,15 +471,15 @@ describe("what is written", () => {
 describe("a history that is read while its run goes on", () => {
   it("shows every activity once", async () => {
     const steps = 400;
-    const { runId, rings } = await createRun(store, { definition: definition({ main: chain(steps) }) });
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(steps) }) });
     let ended = false;
     let looks = 0;
     // After every 20 steps the run waits until it is looked at, so that a slow reader sees it as often.
     const going = (async () => {
-      let next = [...rings];
+      let next = [...jobs];
       for (let step = 0; next.length > 0; step += 1) {
         for (const seen = looks; step % 20 === 0 && looks === seen; ) await pause(1);
-        next = [...(await perform(store, only(next))).rings];
+        next = [...(await perform(store, only(next))).jobs];
       }
     })().finally(() => {
       ended = true;
@@ -502,7 +503,7 @@ describe("many groups at once", () => {
     const busy = await openStore({ url: database.url, worker: "busy", mostPerCommit: 8 });
     const one = definition({ main: branches(2) });
     const made = await Promise.all(Array.from({ length: 60 }, () => createRun(busy, { definition: one })));
-    const claims = await Promise.all(made.flatMap(({ rings }) => rings.map((ring) => claimed(busy, ring))));
+    const claims = await Promise.all(made.flatMap(({ jobs }) => jobs.map((job) => claimed(busy, job))));
     const results = await Promise.allSettled(
       claims.map((claim, i) => {
         const event = succeeded(busy, claim, { kind: "done" });
@@ -515,8 +516,8 @@ describe("many groups at once", () => {
     );
     expect(results.flatMap(({ status }, i) => (status === "rejected" ? i : []))).toEqual([7, 47, 87]);
     // The bad ones are delivered again; they are still open.
-    const next = results.flatMap((result) => (result.status === "fulfilled" ? result.value.rings : []));
-    const open = await readyRings(
+    const next = results.flatMap((result) => (result.status === "fulfilled" ? result.value.jobs : []));
+    const open = await readyJobs(
       other.database.calm,
       made.map(({ runId }) => runId),
     );
@@ -525,11 +526,11 @@ describe("many groups at once", () => {
       made.map(({ runId }) =>
         finish(
           busy,
-          open.filter((ring) => ring.runId === runId),
+          open.filter((job) => job.runId === runId),
         ),
       ),
     );
-    for (const { runId } of made) expect(await rowOf(runId)).toMatchObject({ status: "success", rev: 5, light: null });
+    for (const { runId } of made) expect(await rowOf(runId)).toMatchObject({ status: "success", rev: 5, inline: null });
     await replaysExactly(made[3]?.runId ?? "");
     await busy.close();
   });
@@ -544,11 +545,11 @@ describe("many groups at once", () => {
             const { rows } = await by.database.calm.query<{ id: string }>("select id from runs where root_id = $1", [
               runId,
             ]);
-            for (const ring of await readyRings(
+            for (const job of await readyJobs(
               by.database.calm,
               rows.map(({ id }) => id),
             )) {
-              const claim = await by.claim(ring);
+              const claim = await by.claim(job);
               if (claim.kind !== "claimed") continue;
               const { run, activity } = claim;
               if (activity.kind === "call" && activity.outcome === null) await startCall(by, run, activity, null);
@@ -616,7 +617,7 @@ describe("whatever happens to a run", () => {
       refs.map(({ node, attempt }) => `${node} ${attempt}`).sort();
     const asked = state.phase.is === "stopped" ? [] : Object.values(state.active).map(({ ref }) => ref);
     expect(names(open)).toEqual(names(asked));
-    expect((await readyRings(store.database.calm, [runId])).length).toBe(asked.length);
+    expect((await readyJobs(store.database.calm, [runId])).length).toBe(asked.length);
   }
 
   const seeds = Array.from({ length: inject("thorough") ? 12 : 4 }, (_, index) => index + 1);
@@ -626,15 +627,15 @@ describe("whatever happens to a run", () => {
       random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;
       return random / 2 ** 32;
     };
-    const { runId, rings } = await createRun(store, { definition: definition({ main: mixed }) });
-    let told = rings;
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: mixed }) });
+    let told = jobs;
     for (let turn = 0; turn < 200; turn++) {
       await agrees(runId);
-      // Now and then all doorbells are lost.
-      if (chance() < 0.3) told = await readyRings(other.database.calm, [runId]);
-      const ring = told[Math.floor(chance() * told.length)];
-      if (ring === undefined) {
-        told = await readyRings(other.database.calm, [runId]);
+      // Now and then all jobs are lost.
+      if (chance() < 0.3) told = await readyJobs(other.database.calm, [runId]);
+      const job = told[Math.floor(chance() * told.length)];
+      if (job === undefined) {
+        told = await readyJobs(other.database.calm, [runId]);
         if (told.length === 0) break;
         continue;
       }
@@ -643,29 +644,29 @@ describe("whatever happens to a run", () => {
       if (luck < 0.12) {
         await stopRun(by, runId);
         await agrees(runId);
-        told = (await resumeRun(chance() < 0.5 ? store : other, runId)).rings;
+        told = (await resumeRun(chance() < 0.5 ? store : other, runId)).jobs;
       } else if (luck < 0.15) {
         await cancelRun(by, runId, "enough");
       } else {
         const both = luck < 0.4 ? [store, other] : [by];
         const committed = await Promise.all(
           both.map(async (one) => {
-            const claim = await one.claim(ring);
+            const claim = await one.claim(job);
             if (claim.kind !== "claimed") return [];
             const { run, activity } = claim;
             const event =
               luck > 0.8
                 ? failing(one, claim, luck > 0.97 ? "fail" : "retry")
                 : succeeded(one, claim, activity.kind === "prompt" ? { kind: "replied", text: "!" } : { kind: "done" });
-            return (await one.commit({ run, source: activity, event })).rings;
+            return (await one.commit({ run, source: activity, event })).jobs;
           }),
         );
-        told = [...told.filter((one) => one !== ring), ...committed.flat()];
+        told = [...told.filter((one) => one !== job), ...committed.flat()];
       }
     }
     await agrees(runId);
     expect(["success", "failed", "cancelled"]).toContain((await getRun(store.database, runId))?.status);
-    expect(await rowOf(runId)).toMatchObject({ light: null });
+    expect(await rowOf(runId)).toMatchObject({ inline: null });
   });
 });
 
@@ -674,7 +675,7 @@ it("of one run that cannot be read, a claim does not fail those beside it", asyn
     Array.from({ length: 3 }, () => createRun(store, { definition: definition({ main: chain(1) }) })),
   );
   await store.database.calm.query("update runs set program = 'gone' where id = $1", [made[1]?.runId]);
-  const claims = await Promise.allSettled(made.map(({ rings }) => other.claim(only(rings))));
+  const claims = await Promise.allSettled(made.map(({ jobs }) => other.claim(only(jobs))));
   expect(claims).toMatchObject([
     { status: "fulfilled", value: { kind: "claimed" } },
     { status: "rejected", reason: { code: "STORE_NOT_FOUND" } },
@@ -689,7 +690,7 @@ describe("runs by the value of a variable", () => {
       { from: "b", to: "end", on: "ok" },
     ]);
     const long = "é".repeat(180);
-    const { runId, rings } = await createRun(store, {
+    const { runId, jobs } = await createRun(store, {
       definition: definition({ main }),
       variables: { MARK: "A", LONG: `${long}1` },
     });
@@ -701,12 +702,12 @@ describe("runs by the value of a variable", () => {
       expect(await found({ LONG: `${long}2` })).toEqual([]);
     };
     await holds("A", "B");
-    const second = only((await perform(store, only(rings))).rings);
+    const second = only((await perform(store, only(jobs))).jobs);
     await holds("B", "A");
     await stopRun(store, runId);
     await holds("B", "A");
     expect(second.attempt).toBe(1);
-    await finish(other, (await resumeRun(store, runId)).rings);
+    await finish(other, (await resumeRun(store, runId)).jobs);
     await holds("B", "A");
     expect(await found({ OTHER: "x", STATUS: "SUCCESS" })).toEqual([runId]);
     const { rows } = await store.database.calm.query("select distinct final from variables where run_id = $1", [runId]);
@@ -721,18 +722,18 @@ describe("runs by the value of a variable", () => {
       { from: "b", to: "c", on: "ok" },
       { from: "c", to: "end", on: "ok" },
     ]);
-    const { runId, rings } = await createRun(store, { definition: definition({ main }), variables: { M: short } });
+    const { runId, jobs } = await createRun(store, { definition: definition({ main }), variables: { M: short } });
     const found = async (value: string) => (await listRuns(store, { variables: { M: value } })).runs.length;
     const holds = async (value: string) => {
       expect([await found(short), await found(long)]).toEqual(value === short ? [1, 0] : [0, 1]);
       expect((await getRun(store.database, runId))?.variables).toMatchObject({ M: value });
     };
-    let due = rings;
+    let due = jobs;
     for (const value of [short, long, short]) {
       await holds(value);
       // The other process knows only what was written.
       expect((await claimed(other, only(due))).run.state.variables.M).toBe(value);
-      due = (await perform(store, only(due))).rings;
+      due = (await perform(store, only(due))).jobs;
     }
     await holds(long);
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", variables: { M: long } });
@@ -765,26 +766,26 @@ describe("in a database of its own", () => {
 
   it("only what is open and not stopped is due", () =>
     alone(async (own) => {
-      const { runId, rings } = await createRun(own, { definition: definition({ main: chain(1) }) });
+      const { runId, jobs } = await createRun(own, { definition: definition({ main: chain(1) }) });
       await pause(50);
       expect(await oldestDue(own.database, ["control"])).toBeGreaterThanOrEqual(45);
       expect(await oldestDue(own.database, ["prompt", "execute"])).toBe(0);
       await stopRun(own, runId);
       expect(await oldestDue(own.database, ["control"])).toBe(0);
-      await finish(own, (await resumeRun(own, runId)).rings);
+      await finish(own, (await resumeRun(own, runId)).jobs);
       expect(await oldestDue(own.database, ["control"])).toBe(0);
-      expect(rings).toHaveLength(1);
+      expect(jobs).toHaveLength(1);
     }));
 
   it("old runs go with all that hangs on them, open ones stay", () =>
     alone(async (own) => {
       const calling = definition({ main: oneCall, callee: chain(1) });
-      const { runId, rings } = await createRun(own, { definition: calling });
-      const call = await claimed(own, only(rings));
+      const { runId, jobs } = await createRun(own, { definition: calling });
+      const call = await claimed(own, only(jobs));
       const start = await startCall(own, call.run, call.activity, null);
       const essay = { ESSAY: "so long that it has a row while the run is open, ".repeat(4) };
       const open = await createRun(own, { definition: definition({ main: chain(2) }), variables: essay });
-      const back = only((await perform(own, only(start.rings))).rings);
+      const back = only((await perform(own, only(start.jobs))).jobs);
       const returned = await claimed(own, back);
       await perform(own, back, returned.activity.outcome ?? { kind: "done" });
       await own.database.calm.query("update runs set ended_at = ended_at - interval '2 days'");
@@ -795,12 +796,12 @@ describe("in a database of its own", () => {
         const { rows } = await own.database.calm.query(`select distinct ${key} as id from ${table}`);
         expect(rows, table).toEqual(table === "activities" ? [] : [{ id: open.runId }]);
       }
-      await finish(own, open.rings);
+      await finish(own, open.jobs);
       expect(await getRun(own.database, open.runId)).toMatchObject({ status: "success" });
     }));
 });
 
-describe("a database that was left in the middle of work before light activities stood on their runs", () => {
+describe("a database that was left in the middle of work before inline activities stood on their runs", () => {
   /** As it was written then: the whole state, and a row for every activity. */
   async function leave(client: pg.Client, id: string, hash: string, main: ReturnType<typeof program>, events: Event[]) {
     let state = initialState;
@@ -884,12 +885,12 @@ describe("a database that was left in the middle of work before light activities
     ]);
     expect(rows).toEqual([{ run_id: "open" }, { run_id: "open" }]);
     expect(quiet).toHaveLength(2);
-    const rings = await ringAgain(by.database, quiet);
-    expect(rings).toHaveLength(2);
+    const jobs = await enqueueAgain(by.database, quiet);
+    expect(jobs).toHaveLength(2);
     const again = await resumeRun(by, "stopped");
-    expect(again.rings.map(({ attempt }) => attempt)).toEqual([2, 2]);
-    await finish(by, rings);
-    await finish(by, again.rings);
+    expect(again.jobs.map(({ attempt }) => attempt)).toEqual([2, 2]);
+    await finish(by, jobs);
+    await finish(by, again.jobs);
     for (const id of ["open", "stopped", "over"]) {
       expect(await getRun(by.database, id)).toMatchObject({ status: "success", hits: { b0: 1, b1x: 1 } });
       const { differences } = await replayRun(by.database, by.definitions, id);

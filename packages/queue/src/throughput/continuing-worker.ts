@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type IQueueBackend, type Job, type JobProgress, Worker } from "bullmq";
-import type { BellData } from "../job-id.ts";
+import type { JobData } from "../job-id.ts";
 import { translate } from "../queue-error.ts";
 
 /** In milliseconds. */
@@ -15,8 +15,8 @@ export function restAfter(error: unknown): number {
   return translate(error, "Fetching a job").code === "QUEUE_CONTENDED" ? 20 : 1_000;
 }
 
-export class FollowingWorker<Backend extends IQueueBackend, Connection> extends Worker<
-  BellData,
+export class ContinuingWorker<Backend extends IQueueBackend, Connection> extends Worker<
+  JobData,
   null,
   string,
   Backend,
@@ -38,17 +38,17 @@ export class FollowingWorker<Backend extends IQueueBackend, Connection> extends 
   }
 
   /** Its lock is renewed no more. */
-  letGo({ id = "" }: Job<BellData>): void {
+  letGo({ id = "" }: Job<JobData>): void {
     this.lockManager.untrackJob(id);
   }
 
   /** Its lock is renewed. */
-  hold({ id = "" }: Job<BellData>, token: string): void {
+  hold({ id = "" }: Job<JobData>, token: string): void {
     this.lockManager.trackJob(id, token, Date.now());
   }
 
   /** From here on `job` is the next one: its lock is renewed, and whatever BullMQ does with the job at hand is done with it. */
-  follow(job: Job<BellData>, id: string, data: BellData, token: string): void {
+  follow(job: Job<JobData>, id: string, data: JobData, token: string): void {
     const now = Date.now();
     job.id = id;
     job.data = data;

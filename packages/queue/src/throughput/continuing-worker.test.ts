@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { restAfter } from "./following-worker.ts";
+import { restAfter } from "./continuing-worker.ts";
 
 const said = (code: string, message: string) => Object.assign(new Error(message), { code });
 
