@@ -2,7 +2,7 @@
 import type { Start } from "../line-protocol.ts";
 
 export type ToMember = Start | { readonly do: "stop" };
-export type FromMember = { readonly ready: true } | { readonly ended: string } | { readonly failed: string };
+export type FromMember = { readonly ready: true } | { readonly ended: readonly string[] } | { readonly failed: string };
 
 export function tell(message: FromMember): void {
   process.send?.(message);

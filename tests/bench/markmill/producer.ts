@@ -76,7 +76,7 @@ async function startMember(file: string, start: Start, onEnded: (runId: string) 
   let stopping = false;
   await new Promise<void>((resolve) => {
     child.on("message", (message: FromMember) => {
-      if ("ended" in message) onEnded(message.ended);
+      if ("ended" in message) for (const runId of message.ended) onEnded(runId);
       else if ("ready" in message) resolve();
       else abandon(message.failed);
     });

@@ -2,7 +2,8 @@
 import { builtInCatalogue, createModelClient } from "@markmill/llm";
 import { openWorker } from "@markmill/worker";
 import type { Store } from "../../support/store.ts";
-import { attendProducer, tell } from "./attend-producer.ts";
+import { createEndTeller } from "../tell-ended.ts";
+import { attendProducer } from "./attend-producer.ts";
 import { openParts, quietLog } from "./open-parts.ts";
 
 attendProducer(async (start) => {
@@ -25,11 +26,12 @@ attendProducer(async (start) => {
 });
 
 function tellingEnds(store: Store): Store {
+  const tellEnded = createEndTeller<string>();
   return {
     ...store,
     async commit(item) {
       const committed = await store.commit(item);
-      if (committed.kind === "committed" && committed.run.state.phase.is === "ended") tell({ ended: committed.run.id });
+      if (committed.kind === "committed" && committed.run.state.phase.is === "ended") tellEnded(committed.run.id);
       return committed;
     },
   };

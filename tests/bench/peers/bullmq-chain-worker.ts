@@ -2,10 +2,13 @@
 import { readConfig } from "@markmill/config";
 import { Queue, Worker } from "bullmq";
 import { Redis } from "ioredis";
+import { createEndTeller } from "../tell-ended.ts";
 
 const shipped = readConfig({});
 if (!shipped.ok) throw new Error("the shipped defaults are not valid");
 const concurrency = shipped.config.worker.concurrency.control;
+
+const tellEnded = createEndTeller<number>();
 
 process.once("message", async ({ redisUrl, prefix }: { redisUrl: string; prefix: string }) => {
   const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
@@ -14,7 +17,7 @@ process.once("message", async ({ redisUrl, prefix }: { redisUrl: string; prefix:
     "chain",
     async ({ data: { run, left } }) => {
       if (left > 1) await queue.add("step", { run, left: left - 1 });
-      else process.send?.(run);
+      else tellEnded(run);
     },
     { connection, prefix, concurrency },
   );

@@ -22,9 +22,11 @@ await serveSystem(async ({ redisUrl, prefix, workload }) => {
   worker.send({ redisUrl, prefix });
   await once(worker, "message");
   const waiting = new Map<number, () => void>();
-  worker.on("message", (run: number) => {
-    waiting.get(run)?.();
-    waiting.delete(run);
+  worker.on("message", ({ ended }: { readonly ended: readonly number[] }) => {
+    for (const run of ended) {
+      waiting.get(run)?.();
+      waiting.delete(run);
+    }
   });
   let runs = 0;
   return {
