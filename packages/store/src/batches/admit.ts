@@ -294,10 +294,18 @@ async function writeRefusal(store: Births, one: Unmade, error: StoreError): Prom
     await client.query(
       `update batch_runs set refusal = $2, end_seen_at = clock_timestamp() where run_id = $1
          and not exists (select 1 from runs where id = $1)`,
-      [one.run_id, toJson({ code: error.code, message: error.message })],
+      [one.run_id, toJson(tellTeacher(error))],
     );
     if (before !== null) await noteEnd(client, one.batch_id, before, { empty: false });
   });
+}
+
+/** Words of Postgres, or of our own code, say nothing to a teacher, and may hold parts of a work. The log has them (`skip`). */
+function tellTeacher({ code, message }: StoreError): { readonly code: string; readonly message: string } {
+  const bug =
+    "The run of this submission could not be started, because of a defect in Markmill or in its database. " +
+    "Try the submission again. If that fails too, ask the operator: the supervisor's log has the details.";
+  return { code, message: code === "STORE_BUG" ? bug : message };
 }
 
 /** A server that is away is no property of the batch at hand. */
