@@ -9,6 +9,7 @@ import type { Json } from "@markmill/engine";
 import type { Database } from "./database.ts";
 import { isPresent } from "./presence.ts";
 import { queryDatabase } from "./query-database.ts";
+import { silentWorkerMs } from "./workers.ts";
 
 export type CommandStanding =
   /** Its sandbox has passed the self-test and answers. */
@@ -24,9 +25,6 @@ export interface CannotExecute {
   readonly fix: string;
   readonly message: string;
 }
-
-/** Three heartbeats. */
-const silentWorkerMs = 10_000;
 
 /** Of each living worker. */
 export async function listCommandStandings(database: Database): Promise<readonly CommandStanding[]> {

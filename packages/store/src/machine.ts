@@ -106,4 +106,4 @@ export {
   settleDelivery,
 } from "./webhooks/deliveries.ts";
 export { noteHappenings } from "./webhooks/note-happenings.ts";
-export { beat, buryWorkers, leave, listWorkers } from "./workers.ts";
+export { beat, buryWorkers, leave, listWorkers, workerBeatMs } from "./workers.ts";
