@@ -339,6 +339,71 @@ describe("admission", () => {
   });
 });
 
+describe("a run that Postgres refuses to make", () => {
+  /** What the server says when a run is inserted. */
+  const serverSays = (state: string, words: string) =>
+    rows(`create or replace function markmill.says() returns trigger language plpgsql as
+      $$ begin raise exception '${words}' using errcode = '${state}'; end $$`);
+  const begin = () => rows("create trigger says before insert on runs for each row execute function markmill.says()");
+  const end = () => rows("drop trigger says on runs");
+
+  it("for a reason that may pass is made later, and the submission is refused for none of them", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
+    const hasty = await openStore({ url: database.url, patienceMs: 0 });
+    await serverSays("40001", "begin");
+    await begin();
+    const codes: Record<string, string> = {};
+    for (const state of [
+      "40001",
+      "40P01",
+      "55P03",
+      "53100",
+      "53300",
+      "57P01",
+      "57014",
+      "25006",
+      "58030",
+      "XX000",
+      "42501",
+    ]) {
+      await serverSays(state, `trouble ${state}`);
+      const note = ({ code }: { readonly code: string }) => {
+        codes[state] = code;
+      };
+      await admitAll(hasty, 10, { onSkipped: note }).catch(note);
+      expect(await countsOf(id), state).toMatchObject({ waiting: 1, failed: 0 });
+    }
+    expect(codes).toEqual({
+      ...{ "40001": "STORE_BUSY", "40P01": "STORE_BUSY", "55P03": "STORE_BUSY", "53300": "STORE_BUSY" },
+      ...{ "53100": "STORE_FULL", "58030": "STORE_FULL", "57P01": "STORE_UNREACHABLE", "57014": "STORE_UNREACHABLE" },
+      ...{ "25006": "STORE_READ_ONLY", XX000: "STORE_SERVER_FAULT", "42501": "STORE_REFUSED" },
+    });
+    await hasty.close();
+    await end();
+    await admit();
+    expect(await countsOf(id)).toMatchObject({ running: 1 });
+  });
+
+  it("for another reason is refused with a code and words for a teacher; the log has the server's words", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
+    await serverSays("22P02", 'invalid input syntax for type json: "}"');
+    await begin();
+    const logged: string[] = [];
+    await admit(10, { onSkipped: (error) => void logged.push(error.message) });
+    expect(logged).toEqual([expect.stringContaining("invalid input syntax")]);
+    const work = await tenant.batches.work(id, memberOf(1).key);
+    expect(work).toMatchObject({
+      standing: { is: "refused", code: "STORE_BUG", message: expect.stringMatching(/could not be started.*try/i) },
+      grade: { outcome: { is: "grader error" } },
+    });
+    expect(JSON.stringify(work)).not.toMatch(/invalid input|json:|Making a run/);
+    await end();
+    expect(await tenant.batches.retry(id)).toEqual({ works: [memberOf(1).key] });
+    await admit();
+    expect(await countsOf(id)).toMatchObject({ running: 1 });
+  });
+});
+
 describe("pause, resume, cancel, retry, regrade", () => {
   const end = async (runId: string | undefined) => endWithGrade(store, runId ?? "", gradeWith({ tests: 5, style: 2 }));
 

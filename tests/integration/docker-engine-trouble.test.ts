@@ -12,8 +12,11 @@ import { openJudge } from "../../packages/sandbox/src/judge/judge-session.ts";
 import type { RunOptions, Session } from "../../packages/sandbox/src/port.ts";
 import { dockerAvailable, sharedDocker } from "../support/docker-engine.ts";
 import { judgeSpec } from "../support/judge-spec.ts";
+import { migratedDatabase } from "../support/postgres.ts";
+import { keeperOf } from "../support/session-keeper.ts";
 import { sessionSpec } from "../support/session-spec.ts";
 import { type StallingEngine, startStallingEngine } from "../support/stalling-engine.ts";
+import { openStore } from "../support/store.ts";
 import { until } from "../support/until.ts";
 
 const available = await dockerAvailable("Docker engines that are down, hang or stall");
@@ -209,6 +212,21 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await until(async () => !(await sh(other, "pgrep -x sleep; true")).output.includes("\n"));
   });
 
+  /** A command that has stopped its guard, on an engine that is stalled before that. What is called `spared` goes on. */
+  const stoppedGuard = async (stalling: StallingEngine, session: Session, options: RunOptions, spared = "none") => {
+    const stopAll = `for p in /proc/[0-9]*; do read -r -d "" line <$p/cmdline; [[ $line == ${spared} || $p == /proc/$$ ]] || kill -STOP \${p#/proc/}; done 2>/dev/null; exec sleep 600`;
+    const text = `until [ -e /tmp/go ]; do sleep 0.05; done; bash -c '${stopAll}'`;
+    const { outcome } = await stalledIn(stalling, session, text, options);
+    const container = docker.getContainer(session.instance);
+    const touch = await container.exec({ Cmd: ["touch", "/tmp/go"], User: "0:0" });
+    await touch.start({ Detach: true });
+    await until(async () => {
+      const { Processes } = await container.top({ ps_args: "-eo pid,args" });
+      return (Processes as string[][] | null)?.some(([, line]) => line === "sleep 600");
+    });
+    return { outcome };
+  };
+
   it.each([
     ["the same session object is used again", false],
     ["another activity opens the session and ends what was interrupted", true],
@@ -218,10 +236,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     const spec = newSpec();
     const session = await sandbox.open(spec);
     const stop = new AbortController();
-    const stopAll = `for p in /proc/[0-9]*; do kill -STOP \${p#/proc/}; done 2>/dev/null; sleep 600`;
-    const { outcome } = await stalledIn(stalling, session, `bash -c '${stopAll}'`, { signal: stop.signal });
-    // The engine says nothing of what the command does meanwhile. If it has not stopped its guard by then, the guard ends it.
-    await pause(1_000);
+    const { outcome } = await stoppedGuard(stalling, session, { signal: stop.signal });
     stop.abort(new Error("The worker is shutting down."));
     await expect(outcome).rejects.toThrow("shutting down");
     stalling.goOn();
@@ -229,6 +244,45 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     if (opensAnew) await next.endAllBut([]);
     expect((await sh(next, "pgrep -c -x sleep; echo on")).output).toBe("0\non\n");
   });
+
+  it.each([
+    ["its run is cancelled", true],
+    ["its engine is silent for too long", false],
+  ])(
+    "a command that stopped its guard, given up because %s, is ended before its worker's next activity; a server that was left on purpose lives",
+    async (_, cancelled) => {
+      const stalling = await wayTo(host);
+      const bounds = cancelled ? {} : { pingMs: 200, answerMs: 1_000, silentMs: 3_000 };
+      const database = await migratedDatabase();
+      const store = await openStore({ url: database.url, worker: "one" });
+      try {
+        const { id, execute } = keeperOf(store, await sandboxOn([stalling.host], bounds));
+        opened.push(id);
+        await execute(1, async (session) => void (await sh(session, "sleep 599 >/dev/null 2>&1 &")));
+        const stop = new AbortController();
+        const givenUp = execute(
+          2,
+          async (session, signal) => {
+            const { outcome } = await stoppedGuard(stalling, session, { signal }, "sleep");
+            if (cancelled) stop.abort(new Error("The run was cancelled."));
+            return await outcome.catch((error: Error) => error.message);
+          },
+          stop.signal,
+        );
+        expect(await givenUp).toMatch(cancelled ? "cancelled" : "SANDBOX_OUTCOME_UNKNOWN");
+        stalling.goOn();
+        const found = await until(async () =>
+          execute(3, async (session) => (await sh(session, "pgrep -a -x sleep")).output).catch(
+            (error: { readonly code?: string }) => (error.code === unreachable.code ? null : `${error.code}`),
+          ),
+        );
+        expect(found).toMatch(/^\d+ sleep 599\n$/);
+      } finally {
+        await store.close();
+        await database.drop();
+      }
+    },
+  );
 
   it("a judge's guest that stalls with its engine is not out of time", async () => {
     const stalling = await wayTo(host);

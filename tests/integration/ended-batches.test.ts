@@ -5,6 +5,7 @@ import { startApi } from "../support/api.ts";
 import { classOf, endWithGrade, gradeWith, memberOf } from "../support/class.ts";
 import { admit, openStoreForEach } from "../support/class-store.ts";
 import { admitWorks, type NewBatch, noteHappenings, type Store, type TenantStore } from "../support/store.ts";
+import { until } from "../support/until.ts";
 import { definition, onePrompt } from "./store-programs.ts";
 
 let store: Store;
@@ -51,6 +52,26 @@ async function expectEnded(id: string, counts: object): Promise<void> {
   expect(await told()).toEqual([expect.objectContaining(about)]);
   expect(await told()).toHaveLength(1);
 }
+
+/** Whoever gets to this trigger waits until the answer is called. */
+async function waitsOn(trigger: string, when: string): Promise<() => Promise<void>> {
+  await query(`create function markmill.wait_here() returns trigger language plpgsql as
+    'begin perform pg_advisory_xact_lock_shared(24); return new; end'`);
+  await query(`${trigger} when (${when}) execute function markmill.wait_here()`);
+  const held = await store.database.calm.connect();
+  await held.query("select pg_advisory_lock(24)");
+  return async () => {
+    await held.query("select pg_advisory_unlock(24)");
+    held.release();
+  };
+}
+
+/** So many wait for a lock. */
+const waiting = (count: number) =>
+  until(async () => {
+    const text = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    return (await query(text)).length >= count;
+  });
 
 const ways: readonly {
   readonly how: string;
@@ -149,6 +170,50 @@ describe("a batch that ends without the end of a run", () => {
       expect(await endOf(id)).toEqual(ended);
       expect(await told()).toHaveLength(1);
     }
+  });
+
+  it("is told when its last two runs cannot be made at the same time: the last refusal notes the end", async () => {
+    const { id } = await save(2);
+    await madeLongAgo(id);
+    await query("update batch_runs set definition_hash = 'gone' where batch_id = $1", [id]);
+    const goOn = await waitsOn(
+      "create constraint trigger wait_here after update on batch_runs deferrable initially deferred for each row",
+      "new.refusal is not null",
+    );
+    const admitted = admitWorks(store, { most: 9, enqueue: async () => undefined, onSkipped: () => undefined });
+    // One is about to commit, the other one has come, too.
+    await waiting(2);
+    await goOn();
+    await admitted;
+    await expectEnded(id, { failed: 2, waiting: 0 });
+  });
+
+  it.each([
+    ["begins before the cancellation and is committed during it", true],
+    ["begins during the cancellation", false],
+  ])("is told once, with the end of its last run, when that end %s", async (_, endsFirst) => {
+    const { id } = await save(1);
+    await madeLongAgo(id);
+    await admit(store);
+    const run = (await tenant.batches.work(id, memberOf(1).key))?.try?.runId ?? "";
+    const goOn = await waitsOn("create trigger wait_here before update on batches for each row", "true");
+    const ending = await store.database.calm.connect();
+    const end = async () => {
+      await ending.query("begin");
+      const set = "status = 'success', phase = 'ended', ended_at = clock_timestamp()";
+      await ending.query(`update runs set ${set} where id = $1`, [run]);
+    };
+    if (endsFirst) await end();
+    const cancelled = tenant.batches.cancel(id, "late");
+    // It has found the batch running, and is about to write.
+    await waiting(1);
+    if (!endsFirst) await end();
+    await ending.query("commit");
+    ending.release();
+    expect(await told()).toHaveLength(1);
+    await goOn();
+    await cancelled;
+    await expectEnded(id, { succeeded: 1, running: 0 });
   });
 
   it("its stream ends", async () => {

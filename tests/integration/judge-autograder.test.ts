@@ -156,17 +156,19 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     expect(tests).toMatchObject({ is: "unusable", why: expect.stringContaining("too long") });
   });
 
-  it("that is a bomb or holds no run_autograder fails the step, and says so", async () => {
-    const empty = makeZip([{ name: "a.txt", bytes: "x" }]);
-    const { performed } = await graded(empty, { a: "" });
-    expect(performed).toMatchObject({ did: "fail", next: "fail", failure: { code: "SANDBOX_FILES_REFUSED" } });
+  it("that is a bomb, or holds run_autograder too deep, holds the run, and says so: it is no student's fault", async () => {
+    const invalid = { did: "fail", next: "hold", failure: { code: "SANDBOX_AUTOGRADER_INVALID" } };
+    const deep = makeZip([{ name: "a/b/run_autograder", bytes: "x" }]);
+    expect((await graded(deep, { a: "" })).performed).toMatchObject(invalid);
     const bomb = makeZip([
       { name: "run_autograder", bytes: "x" },
       { name: "big", bytes: Buffer.alloc(30 * 1024 * 1024) },
     ]);
-    expect((await graded(bomb, { a: "" })).performed).toMatchObject({
-      did: "fail",
-      failure: { code: "SANDBOX_FILES_REFUSED" },
-    });
+    expect((await graded(bomb, { a: "" })).performed).toMatchObject(invalid);
+  });
+
+  it("that holds no run_autograder, or is no zip, is an error of the workflow", async () => {
+    for (const bytes of [makeZip([{ name: "a.txt", bytes: "x" }]), Buffer.from("run_autograder")])
+      await expect(graded(bytes, { a: "" })).rejects.toThrow("JUDGE_AUTOGRADER");
   });
 });

@@ -11,7 +11,8 @@ import { createPerformer, type PerformerParts } from "../../packages/worker/src/
 import { reportSkip } from "../support/ask-services.ts";
 import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
 import { sessionSpec } from "../support/session-spec.ts";
-import { createRun, installationId, saveBlob } from "../support/store.ts";
+import { cancelRun, createRun, getRun, installationId, saveBlob, waitsOf } from "../support/store.ts";
+import { until } from "../support/until.ts";
 
 const jail = await createJailSandbox({ root: "/nonexistent" }).then(
   () => null,
@@ -105,6 +106,36 @@ exit 1`);
       const { tests, variables } = await judged("true", { "results.json": "{}" });
       expect({ tests, has: "TEST_RESULTS" in variables }).toEqual({ tests: null, has: false });
     });
+  });
+
+  it("holds the run when the teacher's autograder cannot be unpacked: no student takes the fail edge for it", async () => {
+    const flow = `START --> EXECUTE_TESTS["Execute: autograder"]
+EXECUTE_TESTS@{ session: judge }
+EXECUTE_TESTS -->|FALSE| SET_ZERO["Set: POINTS='0'"]
+SET_ZERO --> SUCCESS`;
+    // It has the end of a zip and the name, and no entry.
+    const zip = `run_autograder PK\u0005\u0006${"\0".repeat(18)}`;
+    const definition = definitionOf({
+      "a.md": workflow(flow, {}, "---\njudge: { autograder: hw.zip }\n---\n\n"),
+      "hw.zip": zip,
+    });
+    const blob = await saveBlob(mill.store, await tarOf({ "work.txt": "x" }));
+    const created = await createRun(mill.store, { definition, submission: { blob } });
+    await mill.queues.enqueue(created.jobs);
+    const [run, waits] = await until(async () => {
+      const now = await getRun(mill.store.database, created.runId);
+      const [wait] = await waitsOf(mill.store.database, [created.runId]);
+      return now !== null && (now.endedAt !== null || wait !== undefined) ? ([now, wait] as const) : null;
+    });
+    expect([run.status, run.variables.POINTS, waits?.parked]).toMatchObject([
+      "doing",
+      undefined,
+      {
+        held: true,
+        failure: { code: "SANDBOX_AUTOGRADER_INVALID", message: expect.stringContaining("run_autograder") },
+      },
+    ]);
+    await cancelRun(mill.store, created.runId, "over");
   });
 
   it("is judged again when the worker before was lost in the act", async () => {

@@ -1,11 +1,17 @@
 /** A run's sandbox session over its life: shared by its commands, rebuilt when it was lost, gone when the run is over. */
 
-import { hostname } from "node:os";
-import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createJailSandbox, createNoneSandbox, type Sandbox, type SandboxError, type Session } from "@markmill/sandbox";
 import { reapSessions } from "@markmill/worker";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
 import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
+import { migratedDatabase, type TestDatabase } from "../support/postgres.ts";
+import { keeperOf, type TestKeeper } from "../support/session-keeper.ts";
 import {
   answerAsk,
   cancelRun,
@@ -14,7 +20,9 @@ import {
   getHistory,
   installationId,
   openAsks,
+  openStore,
   releaseSession,
+  type Store,
   saveBlob,
 } from "../support/store.ts";
 import { until } from "../support/until.ts";
@@ -203,5 +211,104 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     await reapSessions(mill.store.database, mill.sandbox, { app, host: hostname() }, quiet);
     expect(await left()).toEqual([open]);
     await goOn(open);
+  });
+});
+
+describe("what may still run when a use of a session ends", () => {
+  let root: string;
+  let database: TestDatabase;
+  let store: Store;
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), "markmill-left-running-"));
+    database = await migratedDatabase();
+    store = await openStore({ url: database.url, worker: "one" });
+  });
+  afterAll(async () => {
+    await store?.close();
+    await database?.drop();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** `absent`: no engine answers. `leaves`: what runs is not ended when it is given up. */
+  function place() {
+    const none = createNoneSandbox({ root, warn: () => undefined });
+    const now = { absent: false, leaves: false };
+    const opened: Session[] = [];
+    const sandbox: Sandbox = {
+      ...none,
+      async open(spec, options) {
+        if (now.absent) throw new Error("No engine answers.");
+        const session = await none.open(spec, options);
+        opened.push(session);
+        return Object.defineProperty(session, "leftRunning", { get: () => now.leaves && session === opened.at(-1) });
+      },
+    };
+    return { now, keeper: (worker: string, id?: string) => keeperOf(store, sandbox, worker, id) };
+  }
+
+  const leave = async (session: Session, seconds: number) => {
+    await session.run({ kind: "shell", text: `sleep ${seconds} >/dev/null 2>&1 &` });
+  };
+  const living = async ({ id }: TestKeeper) => {
+    const { stdout } = await promisify(execFile)("ps", ["-eo", "args=", "eww"], { maxBuffer: 64 * 1024 * 1024 });
+    const lines = stdout.split("\n").filter((line) => line.startsWith("sleep ") && line.includes(id));
+    return lines.map((line) => Number(line.split(" ")[1])).sort();
+  };
+  const end = (one: TestKeeper) => createNoneSandbox({ root, warn: () => undefined }).remove(one.id);
+
+  it.each(["the same worker", "another worker"])(
+    "is ended by the next activity of %s, and what earlier commands left on purpose goes on",
+    async (who) => {
+      const { now, keeper } = place();
+      const one = keeper("one");
+      const next = who === "the same worker" ? one : keeper("two", one.id);
+      await one.execute(1, (session) => leave(session, 901));
+      now.leaves = true;
+      await one.execute(2, (session) => leave(session, 902));
+      // Nobody could end it yet.
+      now.absent = true;
+      await expect(next.use(3, "read", async () => undefined)).rejects.toThrow("No engine");
+      Object.assign(now, { absent: false, leaves: false });
+      expect(await living(one)).toEqual([901, 902]);
+      await next.use(3, "read", async () => undefined);
+      expect(await living(one)).toEqual([901]);
+      // Once is enough.
+      await next.execute(4, (session) => leave(session, 904));
+      await next.execute(5, async () => undefined);
+      expect(await living(one)).toEqual([901, 904]);
+      await end(one);
+    },
+  );
+
+  it("is not looked for after a command that was given up and has ended", async () => {
+    const { keeper } = place();
+    const one = keeper("one");
+    const stop = new AbortController();
+    await one.execute(1, (session) => leave(session, 901), stop.signal);
+    const aborted = async (session: Session) => {
+      await leave(session, 902);
+      stop.abort();
+    };
+    await one.execute(2, aborted, stop.signal);
+    await one.use(3, "read", async () => undefined);
+    expect(await living(one)).toEqual([901, 902]);
+    await end(one);
+  });
+
+  it("because its worker slept too long to end it, is ended by that worker's next activity", async () => {
+    const one = place().keeper("one");
+    await one.execute(1, (session) => leave(session, 901));
+    const now = performance.now.bind(performance);
+    const listing = one.use(2, "write", async (session) => {
+      await session.start({ argv: ["sleep", "902"] });
+      vi.spyOn(performance, "now").mockImplementation(() => now() + 60_000);
+      await session.endAllBut([]);
+    });
+    await expect(listing).rejects.toThrow("lease of the session is over");
+    vi.restoreAllMocks();
+    expect(await living(one)).toEqual([901, 902]);
+    await one.use(3, "read", async () => undefined);
+    expect(await living(one)).toEqual([901]);
+    await end(one);
   });
 });

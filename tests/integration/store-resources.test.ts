@@ -475,7 +475,9 @@ it("a worker that is silent too long is buried and its leases end", async () => 
   await beat(store.database, { id: "one", host: "h", info: { version: "1" } });
   await claimed(store, only(jobs));
   expect(await buryWorkers(store.database, 60_000)).toEqual([]);
+  expect(await listWorkers(store.database)).toMatchObject([{ id: "one", alive: true }]);
   await store.database.calm.query("update workers set heartbeat_at = clock_timestamp() - interval '2 minutes'");
+  expect(await listWorkers(store.database)).toMatchObject([{ id: "one", alive: false }]);
   expect(await buryWorkers(store.database, 60_000)).toEqual(["one"]);
   expect(await listWorkers(store.database)).toEqual([]);
   expect((await claimed(store, only(jobs))).interrupted).toBe(true);

@@ -24,7 +24,6 @@ export const figureNames = [
 ] as const;
 
 const boundsS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const silentMs = 10_000;
 
 interface Timed {
   count: number;
@@ -94,9 +93,8 @@ async function readFigures(
     store.oldestDue(["control", "prompt", "execute"]),
     enqueuer.counts(),
   ]);
-  const now = store.clock.now();
   const memory = process.memoryUsage();
-  const alive = workers.filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs).length;
+  const alive = workers.filter((worker) => worker.alive).length;
   const delay = loop.percentile(99) / 1e9 || 0;
   loop.reset();
   const one = (value: number) => [{ labels: {}, value }];

@@ -70,13 +70,16 @@ describe("judge in the front matter", () => {
     const again = load({ ...folder, "a.wf.md": formatProgram(program, { file: "a.wf.md" }) });
     expect(again.judge).toEqual(judge);
 
-    const zipped = load({ "a.wf.md": workflow("{ autograder: hw.zip }"), "hw.zip": "bytes" });
+    const zip = `run_autograder PK\u0005\u0006${"\0".repeat(18)}`;
+    const zipped = load({ "a.wf.md": workflow("{ autograder: hw.zip }"), "hw.zip": zip });
     expect(zipped.judge).toMatchObject({ from: [], autograder: { from: "hw.zip", setup: "run" } });
-    expect(zipped.texts).toEqual({ "autograder.zip": "bytes" });
+    expect(zipped.texts).toEqual({ "autograder.zip": zip });
   });
 
   it.each([
     ["{ autograder: hw }", { "hw/setup.sh": "x" }, "error JUDGE_AUTOGRADER"],
+    ["{ autograder: hw.zip }", { "hw.zip": "run_autograder, and no zip" }, "error JUDGE_AUTOGRADER"],
+    ["{ autograder: hw.zip }", { "hw.zip": `autograder PK\u0005\u0006${"\0".repeat(18)}` }, "error JUDGE_AUTOGRADER"],
     ["{ autograder: hw.tar }", { "hw.tar": "x" }, "error JUDGE_AUTOGRADER"],
     ["{ autograder: gone }", {}, "error JUDGE_FILE_MISSING"],
   ])("refuses as an autograder %s", (judge, files, code) => {

@@ -131,7 +131,18 @@ export function readAutograder(
   const [found = written] = from;
   const isFile = workspace.read(found) !== undefined;
   const [[name = "", bytes = ""] = []] = Object.entries(files);
-  if (isFile && /\.zip$/i.test(name)) return { from: found, files: { "autograder.zip": bytes }, read };
+  if (isFile && /\.zip$/i.test(name)) {
+    const lacks = whatLacks(Buffer.from(bytes, "base64"));
+    if (lacks !== null) {
+      report.error(
+        "JUDGE_AUTOGRADER",
+        at,
+        `${found} is no autograder: ${lacks}.`,
+        "Pack setup.sh and run_autograder again, as Gradescope takes them.",
+      );
+    }
+    return { from: found, files: { "autograder.zip": bytes }, read };
+  }
   if (from.length > 0 && (isFile || files.run_autograder === undefined)) {
     report.error(
       "JUDGE_AUTOGRADER",
@@ -142,6 +153,16 @@ export function readAutograder(
   }
   const below = Object.entries(files).map(([path, base64]) => [`autograder/${path}`, base64] as const);
   return { from: found, files: Object.fromEntries(below), read };
+}
+
+/** A zip ends with this record, which only a comment may follow. */
+const endOfZip = Buffer.from("PK\u0005\u0006", "latin1");
+const endBytes = 22 + 65_535;
+
+/** What every usable zip has: it is seen here, before the first submission is graded. Names stand in a zip as they are. The rest is seen at use. */
+function whatLacks(zip: Buffer): string | null {
+  if (!zip.subarray(-endBytes).includes(endOfZip)) return "it is not a zip, or its end is missing";
+  return zip.includes("run_autograder") ? null : "it holds no run_autograder";
 }
 
 function exists(workspace: Workspace, path: string): boolean {

@@ -49,6 +49,8 @@ export interface Session {
    * it kills or stops our own programs. It has to be opened again.
    */
   readonly endedByCommand?: boolean;
+  /** True while a command, or a program of `start`, may still run although nobody waits for it. The next user of the session ends it first. */
+  readonly leftRunning?: boolean;
   run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
   /**
    * Starts one program beside the commands, without a shell around it, with pipes to it and nothing else. It is the author's: what foreign

@@ -100,6 +100,10 @@ export const sandboxErrorCodes = {
     means: "A judge session was asked of a sandbox that isolates nothing, so its verdict could be forged.",
     fix: "Use the sandbox docker or jail.",
   },
+  SANDBOX_AUTOGRADER_INVALID: {
+    means: "The teacher's autograder cannot be unpacked, or holds no run_autograder. No submission is graded with it.",
+    fix: "Correct the zip, then grade the class again.",
+  },
   SANDBOX_START_FAILED: {
     means: "The session's first process did not start.",
     fix: "Check the image and the host's memory; the message has the cause.",

@@ -57,7 +57,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
 /** Those that are alive. Whoever may not see them each is told whether there is one. The server's clock says who is. */
 async function workersOf(client: Client, now: number): Promise<WorkerRow[]> {
   const { ApiProblem } = await import("@markmill/contract");
-  const row = { host: "", info: {}, startedAt: new Date(now), heartbeatAt: new Date(now) };
+  const row = { host: "", info: {}, startedAt: new Date(now), heartbeatAt: new Date(now), alive: true };
   try {
     const items = await everyPage((query) => client.listWorkers({ query }));
     return items.filter(({ alive }) => alive).map(({ id, host }) => ({ ...row, id, host }));

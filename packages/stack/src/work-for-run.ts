@@ -4,13 +4,9 @@ import type { Store } from "@markmill/store";
 import { everyWork } from "./every-page.ts";
 import type { Stack } from "./open-stack.ts";
 
-/** Three heartbeats. */
-const silentMs = 10_000;
-
 /** Workers of other processes that have been heard of lately. */
 export async function livingWorkers(store: Store): Promise<number> {
-  const now = store.clock.now();
-  return (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs).length;
+  return (await store.workers()).filter(({ alive }) => alive).length;
 }
 
 /** On a database of one's own every terminal works for what it started; a shared one, and a server, have their workers. */

@@ -33,7 +33,7 @@ export { withLeadership } from "./leases/leadership.ts";
 export { createLeaseKeeper, type LeaseKeeper } from "./leases/lease-keeper.ts";
 export { presenceSettings, presenceText } from "./leases/presence.ts";
 export { releaseClaims, renewLeases } from "./leases/renew-and-release.ts";
-export { beat, buryWorkers, leave, listWorkers } from "./leases/workers.ts";
+export { beat, buryWorkers, leave, listWorkers, workerBeatMs } from "./leases/workers.ts";
 export { fillPassageIndex } from "./memory/passage-index/fill-passage-index.ts";
 export { type FoundPassage, insertPassages, nearestPassages, type PassageScope } from "./memory/passages.ts";
 export {

@@ -19,6 +19,7 @@ import {
   type Machine,
   nearestPassages,
   startCall,
+  workerBeatMs,
 } from "@markmill/store/machine";
 import type { Telemetry } from "@markmill/telemetry";
 import { createToolBox, type ToolFunction } from "@markmill/tools";
@@ -71,7 +72,6 @@ export interface OpenWorker {
 
 /** No window of a model holds as much, and a worker holds many. */
 const mostConversationBytes = 32 * 1024 * 1024;
-const beatMs = 3_000;
 const reapMs = 30_000;
 
 export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
@@ -200,7 +200,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const beating = setInterval(() => {
     void heart();
     void askQueue();
-  }, beatMs);
+  }, workerBeatMs);
   const reap = async () => {
     if (sandbox === null) return;
     const { removed } = await reapSessions(database, sandbox, { app, host }, log);

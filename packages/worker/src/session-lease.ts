@@ -22,7 +22,8 @@ export interface SessionLease {
   readonly lost: AbortController;
   /** Aborts `lost` when the lease is over by this worker's clock. */
   check(): void;
-  giveBack(): Promise<void>;
+  /** `clean`: nothing runs in the session that its next holder would have to end. */
+  giveBack(clean: boolean): Promise<void>;
 }
 
 /** Throws SessionBusy while another worker holds it. */
@@ -51,9 +52,9 @@ export async function takeSessionLease(
     check() {
       if (performance.now() > heldUntil) lost.abort(new Error("The lease of the session is over."));
     },
-    async giveBack() {
+    async giveBack(clean) {
       clearInterval(renewing);
-      await releaseSession(database, rootId, worker).catch(() => undefined);
+      await releaseSession(database, rootId, worker, clean).catch(() => undefined);
     },
   };
 }

@@ -14,6 +14,8 @@
  * Y4  Where there is no checkpoint (turned off, too large, too slow to look through, unreadable) that is told once, with its code, and an
  *     interrupted EXECUTE, or a lost session, ends with SANDBOX_WORKSPACE_LOST: nothing is run on files that may be wrong. A look has
  *     bounds of its own, so that no workspace holds a worker for longer.
+ * Y5  If something may still run when a use of the session ends (its engine did not answer), the lease ends, but the session counts as not
+ *     given back. The next use ends what runs there, on whichever worker, the same one included. If that use fails earlier, the one after it does.
  *
  * kill -9 of the holder. Before `begun` is written: nothing ran; the next one starts anew. After it, before or in a command, or before
  * `latest` is written: repeated from `begun`. After `latest`, before the commit: repeated from `begun`, which needs nothing of `latest`.
@@ -116,15 +118,17 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
         const lease = await takeSessionLease({ database, kind: sandbox.kind, host, worker }, rootId, activity);
         const { claim, lost } = lease;
         const either = AbortSignal.any([signal, lost.signal]);
+        const { previous } = claim;
+        const from = previous === null || (previous.worker === worker && previous.gaveBack) ? null : previous;
+        let clean = from === null || (from.gaveBack && claim.marks.latest?.settled !== false);
         let session: Session | null = null;
         try {
           const opened = await open(use, claim.session.state, either);
           session = opened;
-          const { previous } = claim;
-          const from = previous === null || previous.worker === worker ? null : previous;
           const known = await withoutWhatEndedIt(opened, rootId, claim.marks);
           const repeated = isRepeated(use, known);
           let mark = await marks.prepare(use, opened, claim.session.state, known, from, lost);
+          clean = true;
           if (does !== "read") mark = await marks.begin(use, opened, mark, claim.session.state, repeated, lost);
           const guarded = guard(opened, (name) => {
             lease.check();
@@ -140,7 +144,8 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
             }
           };
           const result = await act(guarded, save, either);
-          if (mark === null || does === "read" || either.aborted) return { result, warning: null };
+          if (mark === null || does === "read" || either.aborted || opened.leftRunning === true)
+            return { result, warning: null };
           const endedBefore = opened.endedByCommand === true;
           const problem = await marks.finish(use, opened, mark, lost);
           const endedNow = opened.endedByCommand === true && !endedBefore;
@@ -150,7 +155,9 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
             await marks.forgetProcesses(rootId).catch((error: unknown) => {
               log.warn({ err: error, run: rootId }, "the processes of a session that ended could not be forgotten");
             });
-          await lease.giveBack();
+          // Who lost the lease did not end the servers that it had started.
+          const mayRun = session?.leftRunning === true || (does !== "read" && lost.signal.aborted);
+          await lease.giveBack(clean && !mayRun);
         }
       }),
     limitsOf,

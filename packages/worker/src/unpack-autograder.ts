@@ -1,4 +1,7 @@
-/** A teacher's autograder.zip as files below `autograder/`, under the same caps and rules as a student's archive. */
+/**
+ * A teacher's autograder.zip as files below `autograder/`, under the same caps and rules as a student's archive. A zip that cannot be used holds
+ * the runs of the class: no student takes a fail edge, and gets a zero, for a mistake of the teacher.
+ */
 import { readArchive, SubmissionError } from "@markmill/grading/submission";
 import { AUTOGRADER_FILES, SandboxError, type SessionFile } from "@markmill/sandbox";
 
@@ -26,5 +29,6 @@ export async function unpackAutograder(files: readonly SessionFile[]): Promise<S
 }
 
 function refused(what: string): SandboxError {
-  return new SandboxError("SANDBOX_FILES_REFUSED", `The autograder cannot be used: ${what}`, "Correct its zip.");
+  const fix = "Correct its zip, then grade the class again.";
+  return new SandboxError("SANDBOX_AUTOGRADER_INVALID", `The autograder cannot be used: ${what}`, fix);
 }

@@ -4,7 +4,7 @@ import type { Start } from "../line-protocol.ts";
 export type ToMember = Start | { readonly do: "stop" };
 export type FromMember = { readonly ready: true } | { readonly ended: readonly string[] } | { readonly failed: string };
 
-export function tell(message: FromMember): void {
+function tell(message: FromMember): void {
   process.send?.(message);
 }
 

@@ -6,7 +6,6 @@ import type { QueueName } from "@markmill/engine";
 import type { ActivityPlace, BoardActivity, BoardTree, Store } from "@markmill/store";
 
 const freshMs = 2_000;
-const silentMs = 10_000;
 /** Ended ones of each kind of work. */
 const mostOfKind = 200;
 
@@ -37,7 +36,7 @@ export function readHistory({ board, workers, clock }: Pick<Store, "board" | "wo
   const alive = fresh(async () => {
     const now = clock.now();
     return (await workers())
-      .filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs)
+      .filter(({ alive }) => alive)
       .map(({ id, host, info, startedAt }) => ({
         ...{ id, host, aliveMs: now - startedAt.getTime() },
         executes: (info as { sandbox?: unknown } | null)?.sandbox != null,

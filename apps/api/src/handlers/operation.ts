@@ -28,8 +28,6 @@ type Names =
   | "getOpenapi"
   | "getDocs";
 
-const silentMs = 10_000;
-
 export function operationHandlers(
   parts: ApiParts,
   watched: { readonly streams: Streams; readonly meter: Meter; readonly closing: AbortSignal },
@@ -49,8 +47,7 @@ export function operationHandlers(
     needed: false,
     silence: troubleOf("HEALTH_SILENT"),
     async look() {
-      const now = store.clock.now();
-      const living = (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs);
+      const living = (await store.workers()).filter(({ alive }) => alive);
       return living.length === 0 ? troubleOf("WORKERS_NONE") : null;
     },
   };
@@ -118,11 +115,10 @@ export function operationHandlers(
     },
 
     async listWorkers({ query }) {
-      const now = store.clock.now();
       const page = cutPage(await store.workers(), ({ id }) => id, query);
-      const items = page.items.map(({ id, host, info, startedAt, heartbeatAt }) => ({
+      const items = page.items.map(({ id, host, info, startedAt, heartbeatAt, alive }) => ({
         ...{ id, host, info, startedAt: startedAt.toISOString(), heartbeatAt: heartbeatAt.toISOString() },
-        alive: now - heartbeatAt.getTime() < silentMs,
+        alive,
       }));
       return { body: { items, next: page.next } };
     },

@@ -70,12 +70,11 @@ export interface SessionPlace {
 export class DockerSession extends BaseSession implements Session {
   protected readonly workspace = WORKSPACE;
   endedByCommand = false;
+  leftRunning = false;
   readonly #place: SessionPlace;
   readonly #remove: () => Promise<void>;
   #standby: { launcher: Launcher; timer: NodeJS.Timeout } | undefined;
   #last: Promise<unknown> = Promise.resolve();
-  /** A command may still run although nobody waits for it. */
-  #leftRunning = false;
   /** Execs of `start`: they run beside the commands, which do not wait for them. */
   readonly #beside = new Set<string>();
 
@@ -123,7 +122,7 @@ export class DockerSession extends BaseSession implements Session {
           killAll: () => this.#killAll(),
           endSession: () => this.#endSession(),
           leaveRunning: () => {
-            this.#leftRunning = true;
+            this.leftRunning = true;
           },
           endedByMemory: () => this.#endedByMemory(),
         },
@@ -313,8 +312,10 @@ export class DockerSession extends BaseSession implements Session {
     return this.#inTurn(async () => {
       this.#takeStandby()?.close();
       const access = this.#workspace(() => this.#startLauncher(undefined));
+      this.leftRunning = true;
       await access.killAllBut(new Set(processes));
       await this.#requireTurn(undefined);
+      this.leftRunning = false;
     });
   }
 
@@ -417,8 +418,8 @@ export class DockerSession extends BaseSession implements Session {
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(async () => {
-      if (this.#leftRunning) await this.#endAll();
-      this.#leftRunning = false;
+      if (this.leftRunning) await this.#endAll();
+      this.leftRunning = false;
       return await act();
     });
     this.#last = turn.catch(() => {});

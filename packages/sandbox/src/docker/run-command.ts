@@ -58,16 +58,25 @@ export class NotBegun extends Error {
   override readonly name = "NotBegun";
 }
 
+/** What is known of a command whose outcome is not. */
+interface Seen {
+  collector?: OutputCollector;
+  exited?: () => boolean;
+}
+
 type Ending = { kind: "exit"; code: number } | { kind: "clock"; clock: "wall" | "cpu" | "silence" } | { kind: "abort" };
 
 export async function runCommand(launcher: Launcher, run: CommandRun, options: RunOptions): Promise<CommandOutcome> {
   const startedAt = performance.now();
-  const seen: { collector?: OutputCollector } = {};
+  const seen: Seen = {};
   try {
     return await follow(launcher, run, options, seen);
   } catch (error) {
     const gone = error instanceof SandboxError && error.code === "SANDBOX_OUTCOME_UNKNOWN";
-    if (!gone || seen.collector === undefined || !(await run.endedByMemory())) throw error;
+    if (!gone || seen.collector === undefined || !(await run.endedByMemory())) {
+      if (gone && seen.exited?.() !== true) run.leaveRunning();
+      throw error;
+    }
     return {
       ...seen.collector.finish(),
       exitCode: KILLED,
@@ -79,12 +88,7 @@ export async function runCommand(launcher: Launcher, run: CommandRun, options: R
   }
 }
 
-async function follow(
-  launcher: Launcher,
-  run: CommandRun,
-  options: RunOptions,
-  seen: { collector?: OutputCollector },
-): Promise<CommandOutcome> {
+async function follow(launcher: Launcher, run: CommandRun, options: RunOptions, seen: Seen): Promise<CommandOutcome> {
   const nonce = randomBytes(16).toString("hex");
   const collector = new OutputCollector({
     marker: endMarker(nonce),
@@ -94,6 +98,7 @@ async function follow(
   seen.collector = collector;
   const startedAt = performance.now();
   const times = watchTimes(launcher, nonce, run, options);
+  seen.exited = times.exited;
   launcher.onOutput = (chunk) => {
     times.heard();
     collector.push(chunk);

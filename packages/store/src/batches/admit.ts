@@ -26,7 +26,7 @@ import type { OnSkipped } from "../runs/supervise.ts";
 import type { BatchSettings, WorkCommit, WorkStart } from "./batch.ts";
 import { eachOf } from "./change-batch.ts";
 import { fairShare, type Sharer } from "./fair-share.ts";
-import { noteEnd } from "./settle-batch.ts";
+import { lookBefore, noteEnd } from "./settle-batch.ts";
 import { tryKey } from "./try-key.ts";
 
 export interface AdmissionOptions {
@@ -285,17 +285,27 @@ async function refuse(store: RunCreator, one: Unmade, error: StoreError, options
 async function writeRefusal(store: RunCreator, one: Unmade, error: StoreError): Promise<void> {
   await inTransaction(store.database.calm, async (client) => {
     await client.query("select 1 from batches where id = $1 for update", [one.batch_id]);
-    await client.query(
-      `update batch_runs set refusal = $2, end_seen_at = clock_timestamp() where run_id = $1
-         and not exists (select 1 from runs where id = $1)`,
-      [one.run_id, toJson({ code: error.code, message: error.message })],
-    );
     const { rows } = await client.query(
       "select 1 from batch_runs where batch_id = $1 and admitted_at is null limit 1",
       [one.batch_id],
     );
-    if (rows.length === 0) await noteEnd(client, one.batch_id, { empty: false });
+    // Only the last of its tries can end the batch. A look is dear.
+    const before = rows.length === 0 ? await lookBefore(client, one.batch_id) : null;
+    await client.query(
+      `update batch_runs set refusal = $2, end_seen_at = clock_timestamp() where run_id = $1
+         and not exists (select 1 from runs where id = $1)`,
+      [one.run_id, toJson(tellTeacher(error))],
+    );
+    if (before !== null) await noteEnd(client, one.batch_id, before, { empty: false });
   });
+}
+
+/** Words of Postgres, or of our own code, say nothing to a teacher, and may hold parts of a work. The log has them (`skip`). */
+function tellTeacher({ code, message }: StoreError): { readonly code: string; readonly message: string } {
+  const bug =
+    "The run of this submission could not be started, because of a defect in Markmill or in its database. " +
+    "Try the submission again. If that fails too, ask the operator: the supervisor's log has the details.";
+  return { code, message: code === "STORE_BUG" ? bug : message };
 }
 
 /** A server that is away is no property of the batch at hand. */

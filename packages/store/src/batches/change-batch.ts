@@ -19,7 +19,7 @@ import type { BatchSettings, Retried, TryReason } from "./batch.ts";
 import { noBatch } from "./read-batches.ts";
 import { type Restarted, restartUnpaid } from "./restart-unpaid.ts";
 import { checkConcurrency } from "./save-batch.ts";
-import { isOver, noteEnd } from "./settle-batch.ts";
+import { lookBefore, noteEnd } from "./settle-batch.ts";
 import { type GradedBy, isReworded, rubricOfDefinition } from "./standing-marks.ts";
 import { proposalOfWork, standing, worksWithRuns } from "./standing-sql.ts";
 
@@ -140,11 +140,11 @@ async function writeCancelled(database: Database, tenant: string, id: string, re
         id,
       ]);
       if (rows.length === 0) throw noBatch(id);
-      const wasOver = await isOver(client, id);
+      const before = await lookBefore(client, id);
       await client.query("update batches set state = 'cancelled', paused_by = null, reason = $2 where id = $1", [
         ...[id, reason],
       ]);
-      if (!wasOver) await noteEnd(client, id, { empty: true });
+      await noteEnd(client, id, before, { empty: true });
       await client.query("select pg_notify('markmill_batches', '')");
     });
   } catch (error) {

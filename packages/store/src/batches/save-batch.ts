@@ -26,7 +26,7 @@ import { type Budget, writeBudgetCap } from "../money/budgets.ts";
 import type { BatchMember, KeySpan, NewBatch, NewWork, SavedBatch, WorkStart } from "./batch.ts";
 import { type KnownKeys, knownKeys } from "./known-keys.ts";
 import { restartUnpaid } from "./restart-unpaid.ts";
-import { isOver, noteEnd } from "./settle-batch.ts";
+import { lookBefore, noteEnd } from "./settle-batch.ts";
 
 export interface BatchParts {
   readonly database: Database;
@@ -62,7 +62,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
         // V5: the deletion would take what is saved now.
         throw new StoreError("STORE_BATCH_REFUSED", "The class is being deleted. Nothing was saved.");
       }
-      const wasOver = !created && (await isOver(client, id));
+      const before = created ? { over: false, underWay: [] } : await lookBefore(client, id);
       await query(client, rubricText, [id, hash, toJson(batch.rubric)]);
       const named = (keys: readonly string[]) => pseudonyms(keys, secret);
       const known = await knownKeys(client, id, batch);
@@ -107,7 +107,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
           : await query(client, droppedText, [id, all, batch.span?.after ?? null, batch.span?.upTo ?? null]);
       // Last: calls of a class that is under way wait while its cap is written.
       await saveBudget(client, tenant, id, batch.budget);
-      if (!wasOver) await noteEnd(client, id, { empty: isAll(batch) });
+      await noteEnd(client, id, before, { empty: isAll(batch) });
       await query(client, "select pg_notify('markmill_batches', '')", []);
       return {
         ...{ id, created, added: counted?.added ?? 0, changed: counted?.changed ?? 0 },

@@ -11,27 +11,42 @@ import { batchesThatStand } from "./read-batches.ts";
 
 type Client = Pick<PoolClient, "query">;
 
-export async function isOver(client: Client, id: string): Promise<boolean> {
-  const { rows } = await client.query(
-    `select 1 from ${batchesThatStand} where b.id = $1 and stand.ended_at is not null`,
+/** A batch before a change, under the lock of its row. */
+export interface Before {
+  readonly over: boolean;
+  /** Tries whose runs have not ended: their ends may come beside the change. */
+  readonly underWay: readonly string[];
+}
+
+export async function lookBefore(client: Client, id: string): Promise<Before> {
+  const { rows } = await client.query<Before>(
+    `select stand.ended_at is not null as over, array(
+       select t.run_id from batch_runs t left join runs r on r.id = t.run_id
+       where t.batch_id = b.id and t.admitted_at is not null and t.end_seen_at is null and r.ended_at is null) as "underWay"
+     from ${batchesThatStand} where b.id = $1`,
     [id],
   );
-  return rows.length > 0;
+  return rows[0] ?? { over: false, underWay: [] };
 }
 
 /**
- * After a change to a batch that was not over. `empty`: without works it is over, too. If a run ended since the transaction began, somebody may
- * have told of its end as the batch's end: then that moment stays, and nobody is told twice.
+ * After a change to a batch that was not over. `empty`: without works it is over, too. If a run ended beside the change, somebody may have told
+ * of its end as the batch's end: then that moment stays, and nobody is told twice. Which runs ended is not found by the clock: the end of a run
+ * has its time before it is committed.
  */
-export async function noteEnd(client: Client, id: string, { empty }: { readonly empty: boolean }): Promise<void> {
+export async function noteEnd(
+  client: Client,
+  id: string,
+  { over, underWay }: Before,
+  { empty }: { readonly empty: boolean },
+): Promise<void> {
+  if (over) return;
   await client.query(
     `update batches set settled_at = coalesce(
-         (select max(r.ended_at) from batch_runs t join runs r on r.id = t.run_id
-          where t.batch_id = $1 and r.ended_at >= transaction_timestamp()),
-         clock_timestamp())
+         (select max(r.ended_at) from runs r where r.id = any($3::text[])), clock_timestamp())
      where id = $1 and exists (
        select 1 from ${batchesThatStand} where b.id = $1
          and (stand.ended_at is not null or ($2 and (stand.counts ->> 'works')::integer = 0)))`,
-    [id, empty],
+    [id, empty, underWay],
   );
 }

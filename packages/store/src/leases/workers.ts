@@ -5,12 +5,19 @@ import { toJson } from "../database/neutral.ts";
 import { queryDatabase } from "../database/query-database.ts";
 import { isPresent } from "./presence.ts";
 
+/** How often a worker beats. */
+export const workerBeatMs = 3_000;
+/** A worker that missed three heartbeats counts no more, wherever living workers are counted. */
+export const silentWorkerMs = 3 * workerBeatMs + 1_000;
+
 export interface WorkerRow {
   readonly id: string;
   readonly host: string;
   readonly info: Json;
   readonly startedAt: Date;
   readonly heartbeatAt: Date;
+  /** It has not been silent for long, by the clock of the database. */
+  readonly alive: boolean;
 }
 
 export async function beat(
@@ -41,7 +48,10 @@ export async function listWorkers(database: Database): Promise<readonly WorkerRo
   return queryDatabase<WorkerRow>(
     database,
     "Listing workers",
-    `select id, host, info, started_at as "startedAt", heartbeat_at as "heartbeatAt" from workers order by started_at, id`,
+    `select id, host, info, started_at as "startedAt", heartbeat_at as "heartbeatAt",
+       heartbeat_at > clock_timestamp() - $1::integer * interval '1 millisecond' as alive
+     from workers order by started_at, id`,
+    [silentWorkerMs],
   );
 }
 
@@ -49,7 +59,7 @@ export async function listWorkers(database: Database): Promise<readonly WorkerRo
  * Workers silent for so long are forgotten and their leases end now; a worker that is only paused is forgotten when it has been silent for as
  * long as it may keep a prompt. Returns their ids.
  */
-export async function buryWorkers(database: Database, silentMs: number): Promise<readonly string[]> {
+export async function buryWorkers(database: Database, silentMs = silentWorkerMs): Promise<readonly string[]> {
   const rows = await queryDatabase<{ id: string }>(
     database,
     "Burying workers",

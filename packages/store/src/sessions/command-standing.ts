@@ -10,6 +10,7 @@ import type { Json } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
 import { isPresent } from "../leases/presence.ts";
+import { silentWorkerMs } from "../leases/workers.ts";
 
 export type CommandStanding =
   /** Its sandbox has passed the self-test and answers. */
@@ -25,9 +26,6 @@ export interface CannotExecute {
   readonly fix: string;
   readonly message: string;
 }
-
-/** Three heartbeats. */
-const silentWorkerMs = 10_000;
 
 /** Of each living worker. */
 export async function listCommandStandings(database: Database): Promise<readonly CommandStanding[]> {

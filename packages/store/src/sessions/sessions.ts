@@ -127,13 +127,17 @@ export async function saveSession(database: Database, id: string, worker: string
   return rows.length === 1;
 }
 
-/** Keeps the state for the next holder, who finds it held for no activity. */
-export async function releaseSession(database: Database, id: string, worker: string): Promise<void> {
+/**
+ * Keeps the state for the next holder. `clean`: that one finds it given back. Otherwise the session stays held for its activity, as after
+ * kill -9, and the next holder ends what may still run in it; nobody waits for that.
+ */
+export async function releaseSession(database: Database, id: string, worker: string, clean = true): Promise<void> {
   await queryDatabase(
     database,
     "Releasing a sandbox session",
-    "update sessions set lease_until = clock_timestamp(), activity_id = null, claim = null where id = $1 and worker = $2",
-    [id, worker],
+    `update sessions set lease_until = clock_timestamp(), activity_id = case when not $3::boolean then activity_id end,
+       claim = case when not $3::boolean then claim end where id = $1 and worker = $2`,
+    [id, worker, clean],
   );
 }
 

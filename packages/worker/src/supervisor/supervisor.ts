@@ -79,8 +79,6 @@ export interface RunningSupervisor {
 
 const defaultLookMs = 500;
 const defaultQuietMs = 3_000;
-/** Three heartbeats missed. */
-const silentMs = 10_000;
 const dayMs = 86_400_000;
 const deleteEveryMs = 10 * 60_000;
 const settleEveryMs = 10_000;
@@ -167,7 +165,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   }
 
   async function bury(): Promise<void> {
-    const dead = await buryWorkers(store.database, silentMs);
+    const dead = await buryWorkers(store.database);
     if (dead.length > 0) log.warn({ workers: dead }, "workers were lost");
   }
 
