@@ -7,7 +7,7 @@
  * J3  A keyword that is not known says nothing, as the standard wants it. One that is known and malformed is a problem of the schema.
  * J4  `format` is checked only where a wrong value is certain; every other format is a note for readers.
  */
-import { parsePattern, searchWithin } from "@markmill/pattern";
+import { effortOf, parsePattern, searchWithin } from "@markmill/pattern";
 
 export interface SchemaFinding {
   /** Into the value, `grades.0.points`; empty for the whole. */
@@ -20,6 +20,8 @@ type Path = readonly (string | number)[];
 
 const mostDepth = 500;
 const mostWork = 2_000_000;
+/** Of reading patterns and searching with them. */
+const mostSearching = 8_000_000;
 const mostFindings = 20;
 
 const types = ["string", "number", "integer", "boolean", "object", "array", "null"];
@@ -220,7 +222,8 @@ const newFit = (): Fit => ({ findings: [], names: new Set(), items: new Set() })
 
 class Check {
   readonly #root: Root;
-  readonly #effort = { left: mostWork };
+  readonly #searching = effortOf(mostSearching);
+  #left = mostWork;
   #depth = 0;
 
   constructor(root: Root) {
@@ -250,8 +253,8 @@ class Check {
   }
 
   #spend(work: number): void {
-    this.#effort.left -= work;
-    if (this.#effort.left < 0) throw new TooMuch("it takes too much work");
+    this.#left -= work;
+    if (this.#left < 0) throw new TooMuch("it takes too much work");
   }
 
   #fitPlain(schema: Readonly<Record<string, unknown>>, value: unknown, path: Path, { findings }: Fit): void {
@@ -322,11 +325,9 @@ class Check {
 
   /** null: the pattern cannot be read here. */
   #matches(source: string, text: string): boolean | null {
-    const read = parsePattern(source);
-    if (!read.ok) return null;
-    const found = searchWithin(read.pattern, text, this.#effort);
-    if (found === null) throw new TooMuch("it takes too much work");
-    return found;
+    const searched = searchWithin(source, text, this.#searching);
+    if (searched === null) throw new TooMuch("it takes too much work");
+    return "found" in searched ? searched.found : null;
   }
 
   #fitItems(schema: Readonly<Record<string, unknown>>, items: readonly unknown[], path: Path, fit: Fit): void {

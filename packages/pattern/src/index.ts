@@ -1,2 +1,3 @@
-export { searchWithin } from "./match-pattern.ts";
+export { containsText, placesOf } from "./find-text.ts";
 export { parsePattern } from "./parse-pattern.ts";
+export { type Effort, effortOf, searchWithin } from "./search-within.ts";
