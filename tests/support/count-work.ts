@@ -54,6 +54,13 @@ export function countWork(run: () => unknown): Work {
   return { steps: stepsSince(), characters: reading.characters() };
 }
 
+/** Of what goes on in this thread until the promise is settled. */
+export async function countStepsUntil(run: () => Promise<unknown>): Promise<number> {
+  stepsSince();
+  await run();
+  return stepsSince();
+}
+
 /**
  * How many times the work of `small` that of `large` is, by the measure that grew more. Ten times the text: about 10 where work is linear,
  * 100 where it is quadratic. V8 counts some blocks twice while it optimises a function, so the least of three counts is taken.
