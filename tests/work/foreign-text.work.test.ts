@@ -91,6 +91,8 @@ const further: Readonly<Record<string, readonly unknown[]>> = {
   "llm/script.ts fillTemplate": [new Map([["a", "v"]])],
   "llm/script.ts parseScript": ["script.yaml"],
   "pattern/alphabet.ts after": [0],
+  "pattern/find-text.ts containsText": ["ab".repeat(100)],
+  "pattern/search-within.ts searchWithin": ["x", { left: Number.POSITIVE_INFINITY, known: new Map() }],
   "sandbox/commands/command-policy.ts judgeCommand": [{ kind: "deny", names: ["rm"] }],
   "sandbox/commands/read-commands.ts readCommands": ["session"],
   "sandbox/commands/split-commands.ts splitCommands": [async () => ""],
