@@ -5,7 +5,7 @@ import { type Effort, effortOf } from "@markmill/pattern";
  * instructions, and while a step is decided the worker does nothing else. Counted from the begin of the step, so that replaying a run comes
  * to the same.
  *
- * Measured: the whole of it takes 40 to 55 ms at the worst, on 2 cores of a server.
+ * Measured: the whole of it takes 45 to 68 ms at the worst, on a busy machine of 2 cores.
  *
  * A plain pattern takes two for each character that it looks at: three searches through the longest value there is, or a thousand through
  * a reply.
