@@ -24,10 +24,14 @@ const layers: Record<string, number> = {
   markmill: 6,
 };
 
+/** What the engine may import. */
+const pure = new Set(["@markmill/base/json", "@markmill/base/text"]);
+
 /** Beside a package's root, and who may import it: the store's machine side knows no tenants, so nobody who serves requests. */
 const entries: Record<string, readonly string[] | "everybody"> = {
-  // JSON without threads and processes. It is all that the engine, which is pure, has of base.
+  // JSON and the search for a text, without threads and processes. They are all that the engine, which is pure, has of base.
   "@markmill/base/json": "everybody",
+  "@markmill/base/text": "everybody",
   // Their words, without what gives them: the API tells them and performs nothing.
   "@markmill/sandbox/codes": ["@markmill/stack"],
   "@markmill/tools/codes": ["@markmill/stack"],
@@ -78,7 +82,7 @@ for (const manifestPath of globSync("{packages,apps}/*/package.json")) {
       const entry = entries[specifier];
       if (entry !== undefined && entry !== "everybody" && !entry.includes(manifest.name))
         findings.push(`${at}: ${specifier} is not for ${manifest.name}; ask the store as a tenant`);
-      if (manifest.name === "@markmill/engine" && specifier !== "@markmill/base/json")
+      if (manifest.name === "@markmill/engine" && !pure.has(specifier))
         findings.push(`${at}: ${specifier} is not for the engine, which is pure`);
       if (specifier !== target && entry === undefined)
         findings.push(`${at}: ${specifier} reaches inside ${target}; export it from its index.ts`);

@@ -3,8 +3,8 @@
  *
  * W1  `steps` is how often V8 entered a block of JavaScript (precise coverage, counted by V8 itself).
  * W2  `characters` is how many characters the built-in functions of strings, regular expressions and JSON read, how many items those of lists
- *     search, and how many bytes Buffer.concat copies. One search is counted from where it began to where it ended. Steps inside a regular
- *     expression are not counted.
+ *     search, and how many bytes Buffer.concat copies. One search is counted from where it began to where it ended. V8 can take the product
+ *     of both lengths where it looks for a long text; so much is counted. Steps inside a regular expression are not counted.
  */
 import { Session } from "node:inspector";
 
@@ -54,6 +54,13 @@ export function countWork(run: () => unknown): Work {
   return { steps: stepsSince(), characters: reading.characters() };
 }
 
+/** Of what goes on in this thread until the promise is settled. */
+export async function countStepsUntil(run: () => Promise<unknown>): Promise<number> {
+  stepsSince();
+  await run();
+  return stepsSince();
+}
+
 /**
  * How many times the work of `small` that of `large` is, by the measure that grew more. Ten times the text: about 10 where work is linear,
  * 100 where it is quadratic. V8 counts some blocks twice while it optimises a function, so the least of three counts is taken.
@@ -79,6 +86,8 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
 const whole = ["replace", "replaceAll", "split", "normalize", "toLowerCase", "toUpperCase", "localeCompare"] as const;
 const edges = ["trim", "trimStart", "trimEnd"] as const;
 const searches = ["indexOf", "includes", "search"] as const;
+/** V8 looks for a shorter text in linear time. */
+const longNeedle = 128;
 
 function countReading(): { readonly characters: () => number; readonly stop: () => void } {
   let characters = 0;
@@ -104,7 +113,8 @@ function countReading(): { readonly characters: () => number; readonly stop: () 
     patch(String.prototype, name, (text, args, result) => {
       const from = typeof args[1] === "number" ? args[1] : 0;
       const found = typeof result === "number" ? result : result ? lengthOf(args[0]) : -1;
-      return found >= 0 ? Math.max(1, found - from) : Math.max(1, lengthOf(text) - from);
+      const each = name !== "search" && lengthOf(args[0]) > longNeedle ? lengthOf(args[0]) : 1;
+      return each * Math.max(1, (found >= 0 ? found : lengthOf(text)) - from);
     });
   }
   patch(String.prototype, "lastIndexOf", (text, _, result) =>

@@ -92,6 +92,8 @@ const further: Readonly<Record<string, readonly unknown[]>> = {
   "llm/script.ts fillTemplate": [new Map([["a", "v"]])],
   "llm/script.ts parseScript": ["script.yaml"],
   "engine/pattern/alphabet.ts after": [0],
+  "base/text/find-text.ts containsText": ["ab".repeat(100)],
+  "engine/pattern/search-within.ts searchWithin": ["x", { left: Number.POSITIVE_INFINITY, known: new Map() }],
   "sandbox/commands/command-policy.ts judgeCommand": [{ kind: "deny", names: ["rm"] }],
   "sandbox/commands/read-commands.ts readCommands": ["session"],
   "sandbox/commands/split-commands.ts splitCommands": [async () => ""],

@@ -7,6 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Route, type RouteName, routes } from "@markmill/contract";
 import type { AuditAsked } from "@markmill/store";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -20,6 +21,7 @@ import { cookieName, identify, isSecure } from "./principal.ts";
 import { errorsOf, statusOf } from "./problem-of.ts";
 import { notFound, Refusal } from "./refusal.ts";
 import { type Upload, uploadOf } from "./upload-of.ts";
+import { writeJson } from "./write-json.ts";
 
 const mebi = 1024 * 1024;
 /** What a JSON body may have, where it is more than usual. */
@@ -251,7 +253,7 @@ async function send(
   switch (answer.kind) {
     case "json": {
       const body = parts.checkAnswers === true ? answer.schema.parse(given.body) : given.body;
-      return sendJson(asked, reply, typeof given.status === "number" ? given.status : answer.status, body);
+      return await sendJson(asked, reply, typeof given.status === "number" ? given.status : answer.status, body);
     }
     case "none":
       return reply.code(204).send();
@@ -279,23 +281,45 @@ async function send(
   }
 }
 
-function sendJson(asked: FastifyRequest, reply: FastifyReply, status: number, body: unknown): FastifyReply {
-  const text = JSON.stringify(body);
+async function sendJson(
+  asked: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  body: unknown,
+): Promise<FastifyReply> {
+  const pieces = await writeJson(body);
   reply.header("cache-control", "private, no-cache");
   if (status === 200 && (asked.method === "GET" || asked.method === "HEAD")) {
-    const tag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
+    const hash = createHash("sha256");
+    for (const piece of pieces) {
+      hash.update(piece);
+      if (pieces.length > 1) await nextTurn();
+    }
+    const tag = `"${hash.digest("base64url").slice(0, 27)}"`;
     reply.header("etag", tag);
     const known = asked.headers["if-none-match"];
     if (known?.split(",").some((one) => one.trim().replace(/^W\//, "") === tag)) {
       return reply.code(304).send();
     }
   }
-  return sendText(asked, reply.code(status).type("application/json; charset=utf-8"), text);
+  return sendText(asked, reply.code(status).type("application/json; charset=utf-8"), ...pieces);
 }
 
-function sendText({ method }: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
-  if (method !== "HEAD") return reply.send(text);
-  return reply.header("content-length", String(Buffer.byteLength(text))).send(null);
+function sendText({ method }: FastifyRequest, reply: FastifyReply, ...pieces: readonly string[]): FastifyReply {
+  if (method === "HEAD") {
+    const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
+    return reply.header("content-length", String(length)).send(null);
+  }
+  return pieces.length === 1
+    ? reply.send(pieces[0])
+    : reply.send(Readable.from(inTurns(pieces), { objectMode: false }));
+}
+
+async function* inTurns(pieces: readonly string[]): AsyncGenerator<string> {
+  for (const piece of pieces) {
+    yield piece;
+    await nextTurn();
+  }
 }
 
 async function* written(frames: AsyncIterable<Frame>, closing: AbortSignal): AsyncGenerator<string> {

@@ -3,13 +3,13 @@
  * can see why an edge was taken. A text that is too long, or a search that is too costly, throws an Excess: nothing is decided on a part
  * of a text.
  */
+import { containsText } from "@markmill/base/text";
 import { briefText, Excess } from "./bounds.ts";
 import type { Comparison, Condition } from "./condition.ts";
-import { type Effort, newEffort } from "./match-effort.ts";
+import { newEffort } from "./match-effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
-import { searchWithin } from "./pattern/match-pattern.ts";
-import { parsePattern } from "./pattern/parse-pattern.ts";
+import { type Effort, searchWithin } from "./pattern/search-within.ts";
 import { isPlainNumber, looksNumeric, type NumberFound, type NumberReading, readNumber } from "./read-number.ts";
 import { namedValue, type Resolved, resolve, type Scope } from "./resolve.ts";
 import type { WarningCode } from "./warning-codes.ts";
@@ -101,20 +101,19 @@ function compare(
     case "isNot":
       return left !== right;
     case "contains":
-      return left.includes(right.trim());
+      return containsText(left, right.trim());
     case "matches": {
-      const parsed = parsePattern(right);
-      if (!parsed.ok) {
-        doubts.push({ code: "PATTERN_INVALID", message: `'${briefText(right, 200)}': ${parsed.message}` });
-        return false;
+      const searched = searchWithin(right, left, effort);
+      if (searched === null) {
+        const what = `MATCHES '${briefText(right, 200)}' on ${left.length} characters`;
+        throw new Excess("MATCH_TOO_COSTLY", `${what} takes more work than one step may. Simplify the pattern.`);
       }
-      const found = searchWithin(parsed.pattern, left, effort);
-      if (found !== null) return found;
-      const what = `MATCHES '${briefText(right, 200)}' on ${left.length} characters`;
-      throw new Excess("MATCH_TOO_COSTLY", `${what} takes more work than one step may. Simplify the pattern.`);
+      if ("found" in searched) return searched.found;
+      doubts.push({ code: "PATTERN_INVALID", message: `'${briefText(right, 200)}': ${searched.refused}` });
+      return false;
     }
     case "includes":
-      return left.includes(right);
+      return containsText(left, right);
     case "alike":
       return plain(left) === plain(right);
     case "above":

@@ -78,4 +78,60 @@ describe("MATCHES", () => {
       expect(countWork(matched).steps).toBeLessThan(120_000_000);
     },
   );
+
+  const steps = (run: () => unknown) => countWork(run).steps;
+  const refused = (run: () => unknown) => () => {
+    expect(run).toThrow(/more work/);
+  };
+  /** Each pattern is written otherwise, so that none is known. */
+  const all = (pattern: string, count: number) => (text: string) => {
+    const state: RunState = { ...initialState, variables: { RESULT: text } };
+    const of = Array.from({ length: count }, (_, at) => ({
+      ...{ op: "matches" as const, left: result },
+      right: { from: "literal" as const, text: `${pattern}(?:){${at + 1}}` },
+    }));
+    return evaluateCondition({ op: "or", of }, { program: programOf({}, []), state, reads: {}, files: {} });
+  };
+
+  it("charges many searches in short texts for all that they have to learn", () => {
+    let seed = 1;
+    const letter = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % 2 === 0 ? "a" : "b";
+    };
+    const text = Array.from({ length: 20_000 }, letter).join("");
+    expect(steps(refused(() => all("[ab]*a[ab]{15}c", 16)(text)))).toBeLessThan(60_000_000);
+  });
+
+  it("charges for reading patterns, which costs work in proportion to their length", () => {
+    const ranges = (count: number) => `(?i)${"[!-\u{10ffff}]".repeat(count)}`;
+    expect(steps(() => check("matches", ranges(1_000))("x"))).toBeLessThan(10_000_000);
+    expect(steps(refused(() => all(ranges(1_000), 20)("x")))).toBeLessThan(60_000_000);
+  });
+
+  it("leaves room for plain patterns on the longest value", () => {
+    const text = "a line of a log that says nothing\n".repeat(61_000);
+    expect(all("(?m)^(?:PASS|FAIL): \\d+/\\d+$", 3)(text).holds).toBe(false);
+    expect(all("^(?:PASS|FAIL)\\b|[A-Z]{3,}: \\d+", 3)(text).holds).toBe(false);
+    expect(all("SUCCESS: \\d+", 20)(text).holds).toBe(false);
+  });
+
+  it("leaves room for hundreds of plain patterns on a reply", () => {
+    const text = "The median of an even number of values is the mean of the two in the middle.\n".repeat(40);
+    expect(all("(?mi)^(?:grade|points|note): *(\\d+) */ *10$", 300)(text).holds).toBe(false);
+  });
+});
+
+describe("a search for a long text", () => {
+  it.each(["contains", "includes"] as const)("takes linear work: %s", (op) => {
+    const compared = (size: number) => () => {
+      const state: RunState = { ...initialState, variables: { RESULT: "a".repeat(4 * size) } };
+      const right = { from: "literal", text: `${"a".repeat(size)}b${"a".repeat(size)}` } as const;
+      return evaluateCondition(
+        { op, left: result, right },
+        { program: programOf({}, []), state, reads: {}, files: {} },
+      );
+    };
+    expect(growthOfWork(compared(1_000), compared(10_000))).toBeLessThan(20);
+  });
 });

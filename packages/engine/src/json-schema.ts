@@ -8,8 +8,8 @@
  * J4  `format` is checked only where a wrong value is certain; every other format is a note for readers.
  */
 import { isRecord } from "@markmill/base/json";
-import { searchWithin } from "./pattern/match-pattern.ts";
 import { parsePattern } from "./pattern/parse-pattern.ts";
+import { effortOf, searchWithin } from "./pattern/search-within.ts";
 
 export interface SchemaFinding {
   /** Into the value, `grades.0.points`; empty for the whole. */
@@ -22,6 +22,8 @@ type Path = readonly (string | number)[];
 
 const mostDepth = 500;
 const mostWork = 2_000_000;
+/** Of reading patterns and searching with them. */
+const mostSearching = 8_000_000;
 const mostFindings = 20;
 
 const types = ["string", "number", "integer", "boolean", "object", "array", "null"];
@@ -222,7 +224,8 @@ const newFit = (): Fit => ({ findings: [], names: new Set(), items: new Set() })
 
 class Check {
   readonly #root: Root;
-  readonly #effort = { left: mostWork };
+  readonly #searching = effortOf(mostSearching);
+  #left = mostWork;
   #depth = 0;
 
   constructor(root: Root) {
@@ -252,8 +255,8 @@ class Check {
   }
 
   #spend(work: number): void {
-    this.#effort.left -= work;
-    if (this.#effort.left < 0) throw new TooMuch("it takes too much work");
+    this.#left -= work;
+    if (this.#left < 0) throw new TooMuch("it takes too much work");
   }
 
   #fitPlain(schema: Readonly<Record<string, unknown>>, value: unknown, path: Path, { findings }: Fit): void {
@@ -324,11 +327,9 @@ class Check {
 
   /** null: the pattern cannot be read here. */
   #matches(source: string, text: string): boolean | null {
-    const read = parsePattern(source);
-    if (!read.ok) return null;
-    const found = searchWithin(read.pattern, text, this.#effort);
-    if (found === null) throw new TooMuch("it takes too much work");
-    return found;
+    const searched = searchWithin(source, text, this.#searching);
+    if (searched === null) throw new TooMuch("it takes too much work");
+    return "found" in searched ? searched.found : null;
   }
 
   #fitItems(schema: Readonly<Record<string, unknown>>, items: readonly unknown[], path: Path, fit: Fit): void {

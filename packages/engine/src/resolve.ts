@@ -3,11 +3,12 @@
  * environment; then, for lack of a value, the name as literal text. Only what the author wrote is rendered: prompts, templates
  * and literals. The content of variables, files and lists is taken as it is (I7).
  */
+
 import { allow } from "./bounds.ts";
 import { drawIndex } from "./draw.ts";
-import type { Effort } from "./match-effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
+import type { Effort } from "./pattern/search-within.ts";
 import type { Program, Role } from "./program.ts";
 import { type Rendered, render } from "./render.ts";
 import type { RunState, Taken } from "./state.ts";

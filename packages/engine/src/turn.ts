@@ -2,14 +2,15 @@
  * One turn of the mill: the state as it becomes and the commands so far. The holder is changed while a step runs and nobody else
  * sees it; the states in it are replaced, never changed.
  */
+
 import type { ActivityRef, Work } from "./activity.ts";
 import { allow, briefText } from "./bounds.ts";
 import type { Command, Message } from "./command.ts";
 import type { Event, Outcome, Usage } from "./event.ts";
 import type { Failure } from "./failure.ts";
 import type { Graph } from "./graph.ts";
-import type { Effort } from "./match-effort.ts";
 import { own } from "./own-value.ts";
+import type { Effort } from "./pattern/search-within.ts";
 import type { Effect, Node, NodeId, Program } from "./program.ts";
 import { resolve, type Scope, variableName } from "./resolve.ts";
 import type { Active, Phase, RunState, Said, Taken } from "./state.ts";

@@ -2,6 +2,7 @@
  * A quotation stands in the work, or it is none. White space is no difference; the line is where it begins. A quotation that
  * stands elsewhere in the file is moved to where it stands, since models count lines badly and copy well.
  */
+import { placesOf } from "@markmill/base/text";
 import { neutralise } from "./show-work.ts";
 import type { WorkFiles } from "./work-files.ts";
 
@@ -108,7 +109,7 @@ function findQuote(lines: readonly string[], code: readonly string[] | null, wan
   const before = code === null ? [] : codeBefore(lines, code);
   const found: QuotePlace[] = [];
   let at = 0;
-  for (let index = joined.indexOf(wanted); index >= 0; index = joined.indexOf(wanted, index + 1)) {
+  for (const index of placesOf(wanted, joined)) {
     // The last line that begins at or before the place and is not empty.
     while (at + 1 < starts.length && (starts[at + 1] ?? 0) <= index) at += 1;
     const end = index + wanted.length;

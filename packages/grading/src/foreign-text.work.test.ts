@@ -1,6 +1,6 @@
 /** Students' texts and replies of models cost work in proportion to their length, whatever they contain. */
 import { describe, expect, it } from "vitest";
-import { growthOfWork } from "../../../tests/support/count-work.ts";
+import { countWork, growthOfWork } from "../../../tests/support/count-work.ts";
 import { findAttempts } from "./find-attempts.ts";
 import { findWording } from "./find-wording.ts";
 import { Scrubber } from "./scrub.ts";
@@ -86,6 +86,37 @@ describe.each(Object.entries(readers))("%s takes linear work", (_, [most, read])
         () => read(large),
       ),
     ).toBeLessThan(20);
+  });
+});
+
+describe("readVerdicts", () => {
+  const verdict = (quotes: readonly string[]) => ({
+    ...{ comment: "x", confidence: 1, met: true, points: 1 },
+    evidence: quotes.map((quote) => ({ file: "a.js", line: 1, quote })),
+  });
+  const rubric = {
+    criteria: sampleRubric.criteria.map((one) => ({ ...one, source: { is: "llm" as const } })),
+  };
+  const reply = (quotes: readonly string[]) =>
+    JSON.stringify({ criteria: Object.fromEntries(rubric.criteria.map(({ id }) => [id, verdict(quotes)])) });
+
+  it.each([
+    ["stand nowhere", (size: number) => `${"a".repeat(size)}b${"a".repeat(size)}`],
+    ["stand everywhere", (size: number) => "a".repeat(2 * size)],
+  ])("takes linear work for quotations that %s", (_, quote) => {
+    const of = (size: number) => {
+      const [asked, work] = [reply([quote(size)]), workFiles({ "a.js": "a".repeat(10 * size) })];
+      return () => readVerdicts(rubric, asked, work);
+    };
+    expect(growthOfWork(of(95), of(950))).toBeLessThan(20);
+  });
+
+  it("checks only the first of many quotations, and says little of many criteria that do not exist", () => {
+    const id = rubric.criteria[0]?.id ?? "";
+    const many = `{"criteria": {"${id}": {"evidence": [${Array(30_000).fill("{}").join(",")}]}}}`;
+    expect(countWork(() => readVerdicts(rubric, many, files)).steps).toBeLessThan(1_500_000);
+    const unknown = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`k${at}`, 1]));
+    expect(readVerdicts(rubric, JSON.stringify({ criteria: unknown }), files).problems.length).toBeLessThan(100);
   });
 });
 

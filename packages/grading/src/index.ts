@@ -75,4 +75,5 @@ export {
   verdictSchema,
 } from "./verdict.ts";
 export type { AiConsent, WorkFacts } from "./work-facts.ts";
+export { workFiles } from "./work-files.ts";
 export { writeRubric } from "./write-rubric.ts";

@@ -5,6 +5,7 @@ import { findAttempts } from "./find-attempts.ts";
 import { pseudonyms } from "./pseudonym.ts";
 import { Scrubber } from "./scrub.ts";
 import { neutralise, showWork, submissionNotice } from "./show-work.ts";
+import { workFiles } from "./work-files.ts";
 
 const SECRET = "a secret of this batch";
 const people = [
@@ -124,11 +125,13 @@ describe("a work that a model is shown", () => {
     showWork(new Map(Object.entries(texts)), { nonce: NONCE, ...options });
 
   it("stands between marks, numbered, and is evidence as it was shown", () => {
-    const { prompt, files } = show({ "b.js": "one\n2", "a.js": "x\u202ey = 1;\r\nz" });
+    const { prompt, texts, origins } = show({ "b.js": "one\n2", "a.js": "x\u202ey = 1;\r\nz" });
     expect(prompt).toBe(
       `<<<SUBMISSION ${NONCE}\nfile "a.js", 2 lines\n1| x⟨202e⟩y = 1;\n2| z\nfile "b.js", 2 lines\n1| one\n2| 2\nSUBMISSION ${NONCE}>>>`,
     );
-    expect(checkEvidence({ file: "a.js", line: 1, quote: "x⟨202e⟩y = 1;" }, files)).toMatchObject({ ok: true });
+    expect(checkEvidence({ file: "a.js", line: 1, quote: "x⟨202e⟩y = 1;" }, workFiles(texts, origins))).toMatchObject({
+      ok: true,
+    });
     expect(submissionNotice(NONCE)).toMatch(NONCE);
   });
 

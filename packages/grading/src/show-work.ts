@@ -2,12 +2,12 @@
  * Student text as a model is shown it: data between marks that carry a nonce, each line numbered, nothing invisible, cut at caps. What
  * is not between the marks was not written by the student. Evidence is checked in the very text that was shown.
  */
-import { type WorkFiles, workFiles } from "./work-files.ts";
-
 export interface ShownWork {
   readonly prompt: string;
   /** The files as shown: scrubbed and with invisible characters made visible. */
-  readonly files: WorkFiles;
+  readonly texts: ReadonlyMap<string, string>;
+  /** What each was called when it was handed in, by what it is called here. */
+  readonly origins: ReadonlyMap<string, string>;
   /** What was cut, to be reported. */
   readonly notes: readonly string[];
 }
@@ -57,7 +57,7 @@ export function showWork(texts: ReadonlyMap<string, string>, options: ShowOption
     for (const [index, line] of lines.entries()) out.push(`${String(index + 1).padStart(width)}| ${line}`);
   }
   out.push(`SUBMISSION ${nonce}>>>`);
-  return { prompt: out.join("\n"), files: workFiles(shown, (name) => origins.get(name) ?? name), notes };
+  return { prompt: out.join("\n"), texts: shown, origins, notes };
 }
 
 /** No two files are shown under one name. */

@@ -38,6 +38,9 @@ export interface ReadVerdicts {
 }
 
 const MOST_EVIDENCE = 10;
+const MOST_NEXT_STEPS = 5;
+/** Told of criteria that do not exist. */
+const MOST_UNKNOWN = 30;
 const LONGEST_COMMENT = 4_000;
 const LONGEST_REPLY = 1_000_000;
 
@@ -88,13 +91,20 @@ function markSchema({ scale, points }: Criterion): Record<string, unknown> {
   }
 }
 
+/** Of a longer list only the first items: each that is not as asked makes an issue, and there can be hundreds of thousands. */
+const first = (most: number) => (list: unknown) => (Array.isArray(list) ? list.slice(0, most) : list);
+
 const answer = z.looseObject({
   criteria: z.record(z.string(), z.unknown()),
-  nextSteps: z.array(z.string()).optional().catch([]),
+  // Empty ones are left out.
+  nextSteps: z.preprocess(first(10 * MOST_NEXT_STEPS), z.array(z.string()).optional().catch([])),
 });
 const said = z.looseObject({
   comment: z.string(),
-  evidence: z.array(z.looseObject({ file: z.string(), line: z.number(), quote: z.string() })),
+  evidence: z.preprocess(
+    first(MOST_EVIDENCE),
+    z.array(z.looseObject({ file: z.string(), line: z.number(), quote: z.string() })),
+  ),
   confidence: z.number(),
 });
 
@@ -117,14 +127,13 @@ export function readVerdicts(rubric: Rubric, reply: string, files: WorkFiles): R
     if ("problem" in verdict) problems.push({ criterion: criterion.id, problem: verdict.problem });
     else verdicts.push(verdict);
   }
-  for (const id of Object.keys(read.data.criteria)) {
-    // Not a reason to doubt the rest: a model may not grade what tests or people grade, and is not listened to.
-    if (!asked.some((one) => one.id === id) && !rubric.criteria.some((one) => one.id === id)) {
-      problems.push({ criterion: null, problem: `there is no criterion ${cut(id, 40)}` });
-    }
-  }
+  // Not a reason to doubt the rest: a model may not grade what tests or people grade, and is not listened to.
+  const known = new Set(rubric.criteria.map(({ id }) => id));
+  const unknown = Object.keys(read.data.criteria).filter((id) => !known.has(id));
+  for (const id of unknown.slice(0, MOST_UNKNOWN))
+    problems.push({ criterion: null, problem: `there is no criterion ${cut(id, 40)}` });
   const nextSteps = (read.data.nextSteps ?? []).map((step) => cut(step, 500)).filter((step) => step !== "");
-  return { verdicts, problems, nextSteps: nextSteps.slice(0, 5) };
+  return { verdicts, problems, nextSteps: nextSteps.slice(0, MOST_NEXT_STEPS) };
 }
 
 function readVerdict(criterion: Criterion, found: unknown, files: WorkFiles): Verdict | { readonly problem: string } {
@@ -144,7 +153,7 @@ function readVerdict(criterion: Criterion, found: unknown, files: WorkFiles): Ve
   if (confidence !== read.data.confidence) notes.push(`confidence was ${read.data.confidence}`);
   const evidence: Evidence[] = [];
   const wrong: string[] = [];
-  for (const one of read.data.evidence.slice(0, MOST_EVIDENCE)) {
+  for (const one of read.data.evidence) {
     const checked = checkEvidence(one, files, criterion.evidence === true ? "code" : "anywhere");
     if (!checked.ok) wrong.push(checked.problem);
     else {

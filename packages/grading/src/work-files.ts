@@ -9,11 +9,12 @@ export interface WorkFiles {
   readonly codeOf: (path: string) => readonly string[] | null;
 }
 
-/** pathOf: what a file was called when it was handed in, by which its language is known. */
+/** origins: what a file was called when it was handed in, by which its language is known. */
 export function workFiles(
   texts: ReadonlyMap<string, string> | Readonly<Record<string, string>>,
-  pathOf: (name: string) => string = (name) => name,
+  origins: ReadonlyMap<string, string> = new Map(),
 ): WorkFiles {
+  const pathOf = (name: string) => origins.get(name) ?? name;
   const known = texts instanceof Map ? texts : new Map(Object.entries(texts));
   const split = new Map<string, readonly string[]>();
   const code = new Map<string, readonly string[]>();

@@ -10,7 +10,8 @@ const weigh = (...pieces: readonly string[]) => {
 
 it("passes ordinary messages, whatever stands in their strings", () => {
   expect(weigh('{"a": [1, {"b": "[[[{{{"}]}\n', 'data: {"c": "\\"[[["}\n\n')).toBe(null);
-  expect(weigh(`{"a": "${"[".repeat(10_000)}"}`, `${'{"a": 1}\n'.repeat(15_000)}`)).toBe(null);
+  expect(weigh(`{"a": "${"[".repeat(10_000)}"}`, `${'{"a": 1}\n'.repeat(1_500)}`)).toBe(null);
+  expect(weigh(`{"a": {"b": {"c": [${'{"d": 1, "e": 2},'.repeat(15_000)}1]}}}`)).toBe(null);
 });
 
 it("names what is nested deeply, also in pieces, and behind what looks like the begin or the end of a string", () => {
@@ -23,6 +24,17 @@ it("names what is nested deeply, also in pieces, and behind what looks like the 
 
 it("names what has too many objects", () => {
   expect(weigh("[", "{},".repeat(20_001))).toEqual(expect.stringContaining("more than 20000 objects"));
+});
+
+it("names what has too many messages, or too many members where the library copies them", () => {
+  expect(weigh('{"a": 1}\n'.repeat(2_001))).toEqual(expect.stringContaining("more than 2000 messages"));
+  const members = '"a": 1,'.repeat(10_001);
+  for (const [before, after] of [
+    ["{", "}"],
+    ['{"result": {', "}}"],
+    ['{"result": {"_meta": {', "}}}"],
+  ])
+    expect(weigh(`${before}${members}"b": 1${after}`)).toEqual(expect.stringContaining("members in its upper levels"));
 });
 
 it("ends a session with a program that writes such a message, and hands nothing of it on", async () => {

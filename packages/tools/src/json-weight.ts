@@ -1,16 +1,21 @@
 /**
  * Looks at the bytes that a server sends before the library of the protocol parses them. Two million brackets would hold the process for a
- * second, and a message of a million parts for minutes. One pass; nothing is kept.
+ * second, and so would 100,000 members of a message, each of which the library copies several times. One pass; nothing is kept.
  *
  * A string of JSON has no raw line break: each line begins outside of strings, whatever stands in the line before.
  */
 const mostDepth = 500;
-/** Each becomes an object that is checked against the schemas of the protocol. */
 const mostObjects = 20_000;
+const mostMessages = 2_000;
+/** The library copies the members of objects down to this depth: of a message, its result, and what describes the result. */
+const copiedDepth = 3;
+const mostCopied = 10_000;
 
 export class JsonWeight {
   #depth = 0;
   #objects = 0;
+  #messages = 0;
+  #copied = 0;
   #quoted = false;
   #escaped = false;
 
@@ -28,8 +33,13 @@ export class JsonWeight {
       else if (byte === 0x5b || byte === 0x7b) {
         this.#depth += 1;
         if (byte === 0x7b) this.#objects += 1;
+        if (this.#depth === 1) this.#messages += 1;
         if (this.#depth > mostDepth) return `is nested more than ${mostDepth} deep`;
         if (this.#objects > mostObjects) return `has more than ${mostObjects} objects`;
+        if (this.#messages > mostMessages) return `has more than ${mostMessages} messages`;
+      } else if (byte === 0x3a && this.#depth > 0 && this.#depth <= copiedDepth) {
+        this.#copied += 1;
+        if (this.#copied > mostCopied) return `has more than ${mostCopied} members in its upper levels`;
       } else if ((byte === 0x5d || byte === 0x7d) && this.#depth > 0) this.#depth -= 1;
     }
     return null;

@@ -13,6 +13,7 @@ export interface ListedTool {
 }
 
 const mostPages = 20;
+const mostParts = 10_000;
 const mostDescriptionCharacters = 4_096;
 const mostSchemaCharacters = 32 * 1024;
 
@@ -25,17 +26,19 @@ export async function listMcpTools(
 ): Promise<readonly ListedTool[]> {
   const found = new Map<string, ListedTool>();
   const others: string[] = [];
-  await withMcpServer(ports, server, limits, async (client, options) => {
+  await withMcpServer(ports, server, limits, async (ask) => {
     let cursor: string | undefined;
     for (let page = 0; page < mostPages && found.size < wanted.length; page += 1) {
-      const listed = await client.listTools(cursor === undefined ? {} : { cursor }, options);
-      for (const { name, description = "", inputSchema } of listed.tools) {
+      const { tools, nextCursor } = await ask("tools/list", cursor === undefined ? {} : { cursor });
+      if (!Array.isArray(tools)) throw new ToolFailure("TOOL_FAILED", "The server's list of tools is no list.");
+      for (const { name, description, inputSchema } of tools.map(fields)) {
+        if (typeof name !== "string") continue;
         if (!wanted.includes(name)) others.push(name);
-        else if (!found.has(name)) found.set(name, listedTool(name, ports.hide(description), inputSchema));
+        else if (!found.has(name)) found.set(name, listedTool(name, ports.hide(textIn(description)), inputSchema));
       }
-      cursor = listed.nextCursor;
+      cursor = textIn(nextCursor);
       // An empty one is no place to go on from.
-      if (cursor === undefined || cursor === "") break;
+      if (cursor === "") break;
     }
   });
   return wanted.map((name) => {
@@ -47,7 +50,10 @@ export async function listMcpTools(
   });
 }
 
-function listedTool(tool: string, description: string, inputSchema: object): ListedTool {
+function listedTool(tool: string, description: string, inputSchema: unknown): ListedTool {
+  if (typeof inputSchema !== "object" || inputSchema === null || Array.isArray(inputSchema)) {
+    throw new ToolFailure("TOOL_FAILED", `The server's tool '${tool}' has no schema.`);
+  }
   const written = JSON.stringify(inputSchema, (_, value: unknown) =>
     typeof value === "string" ? sound(value) : value,
   );
@@ -68,10 +74,13 @@ export async function callMcpTool(
   values: ArgumentValues,
   limits: CallLimits,
 ): Promise<string> {
-  const result = await withMcpServer(ports, server, limits, (client, options) =>
-    client.callTool({ name: tool, arguments: { ...values } }, undefined, options),
+  const result = await withMcpServer(ports, server, limits, (ask) =>
+    ask("tools/call", { name: tool, arguments: { ...values } }),
   );
   const parts: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
+  if (parts.length > mostParts) {
+    throw new ToolFailure("TOOL_TOO_LARGE", `The answer of the tool has more than ${mostParts} parts.`);
+  }
   const text = withStructure(parts.map(textOfPart), result.structuredContent);
   if (result.isError === true) throw new ToolFailure("TOOL_FAILED", text || "The tool says no more.");
   return text;
@@ -92,24 +101,30 @@ function sameJson(text: string, written: string): boolean {
   }
 }
 
+const unknownPart = "[a part of an unknown kind: not shown]";
+
 /** What is no text is told of, and not sent. */
 function textOfPart(part: unknown): string {
   const { type, text, mimeType, resource, uri, name } = fields(part);
   switch (type) {
     case "text":
-      return String(text);
+      return typeof text === "string" ? text : unknownPart;
     case "image":
     case "audio":
-      return `[${type}, ${String(mimeType)}: not shown]`;
+      return `[${type}, ${textIn(mimeType)}: not shown]`;
     case "resource": {
       const held = fields(resource);
-      return typeof held.text === "string" ? held.text : `[resource ${String(held.uri)}: no text, not shown]`;
+      return typeof held.text === "string" ? held.text : `[resource ${textIn(held.uri)}: no text, not shown]`;
     }
     case "resource_link":
-      return `[resource ${String(name)}: ${String(uri)}]`;
+      return `[resource ${textIn(name)}: ${textIn(uri)}]`;
     default:
-      return "[a part of an unknown kind: not shown]";
+      return unknownPart;
   }
+}
+
+function textIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 function fields(value: unknown): Readonly<Record<string, unknown>> {

@@ -1,5 +1,16 @@
 /** What is read of foreign text, by name: pure functions, whose work grows with the text (foreign-text.ts). */
-import { type Flag, findAttempts, findSpokenAttempts, findWording, stripWords } from "@markmill/grading";
+import {
+  type Flag,
+  findAttempts,
+  findSpokenAttempts,
+  findWording,
+  type ReadVerdicts,
+  type Rubric,
+  readVerdicts,
+  type ShownWork,
+  stripWords,
+  workFiles,
+} from "@markmill/grading";
 import { hashEmbedding, unitBytes } from "@markmill/llm";
 import { extractCommands, renderTranscript } from "@markmill/sandbox";
 import { decodeText } from "./decode-text.ts";
@@ -18,6 +29,12 @@ export const foreignTextFunctions = {
   extractCommands,
   renderTranscript,
   readDecision,
+  /** Of a reply about a work that was shown. */
+  readVerdicts: (
+    rubric: Rubric,
+    reply: string,
+    { texts, origins }: Pick<ShownWork, "texts" | "origins">,
+  ): ReadVerdicts => readVerdicts(rubric, reply, workFiles(texts, origins)),
   hashVectors: (texts: readonly string[], dimensions: number): Uint8Array[] =>
     texts.map((text) => unitBytes(hashEmbedding(text, dimensions))),
   /** Of a submission, and of values that travel beside the task. */

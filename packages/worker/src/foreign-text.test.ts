@@ -1,5 +1,6 @@
+import type { Rubric } from "@markmill/grading";
 import { expect, it } from "vitest";
-import { readForeign } from "./foreign-text.ts";
+import { lengthOf, readForeign } from "./foreign-text.ts";
 
 it("a long text is read in a thread, with what a short one comes to", async () => {
   const schema = { type: "array", items: { type: "object", required: ["a"] } };
@@ -27,6 +28,21 @@ it("the flags of a long submission are found", async () => {
     "injection a.js",
     "injection RESULT",
   ]);
+});
+
+it("a long answer about a work is read beside the event loop, and a quotation is looked up in what was shown", async () => {
+  const scale = { is: "binary" } as const;
+  const rubric = { criteria: [{ id: "a", title: "a", points: 1, scale, source: { is: "llm" } }] } as unknown as Rubric;
+  const texts = new Map([["S1.js", `${"let a = 1;\n".repeat(5_000)}let b = 2;\n`]]);
+  const evidence = [{ file: "S1.js", line: 1, quote: "let b = 2;" }];
+  const reply = JSON.stringify({ criteria: { a: { comment: "good", evidence, met: true, confidence: 1 } } });
+  let turns = 0;
+  const counting = setInterval(() => (turns += 1), 1);
+  const shown = { texts, origins: new Map([["S1.js", "a.js"]]) };
+  const { verdicts } = await readForeign(reply.length + lengthOf(texts), "readVerdicts", rubric, reply, shown);
+  clearInterval(counting);
+  expect(verdicts[0]?.evidence).toEqual([{ file: "S1.js", line: 5_001, quote: "let b = 2;" }]);
+  expect(turns).toBeGreaterThan(0);
 });
 
 it("what a hundred commands printed, a file and vectors come to the same in a thread", async () => {

@@ -29,7 +29,6 @@ import {
   type ReadResults,
   type ReadVerdicts,
   type Rubric,
-  readVerdicts,
   regradeCriterion,
   repairMessage,
   type ShownWork,
@@ -228,7 +227,7 @@ class Looks {
     const { messages, work } = asked;
     const first = await this.#ask(look * CALLS_PER_LOOK, chosen, rubric, messages);
     if ("did" in first) return first;
-    const read = this.#read(rubric, first, work);
+    const read = await this.#read(rubric, first, work);
     if (read.problems.length === 0 || first.text === null) return { verdicts: read, cut: work.notes };
     const again: readonly ModelMessage[] = [
       ...messages,
@@ -237,12 +236,17 @@ class Looks {
     ];
     const second = await this.#ask(first.callIndex + 1, chosen, rubric, again);
     if ("did" in second) return second;
-    return { verdicts: better(rubric, this.#read(rubric, second, work), read), cut: work.notes };
+    return { verdicts: better(rubric, await this.#read(rubric, second, work), read), cut: work.notes };
   }
 
-  #read(rubric: Rubric, reply: { readonly text: string | null; readonly why: string }, work: ShownWork): ReadVerdicts {
+  async #read(
+    rubric: Rubric,
+    reply: { readonly text: string | null; readonly why: string },
+    { texts, origins }: ShownWork,
+  ): Promise<ReadVerdicts> {
     if (reply.text === null) return unasked(reply.why);
-    const read = readVerdicts(rubric, reply.text, work.files);
+    const length = reply.text.length + lengthOf(texts);
+    const read = await readForeign(length, "readVerdicts", rubric, reply.text, { texts, origins });
     return reply.why === "" || read.verdicts.length > 0 ? read : unasked(reply.why);
   }
 

@@ -25,8 +25,8 @@ export function holds(what: number, left: number, right: number): boolean {
 export interface Symbols {
   readonly symbolOf: (codePoint: number) => number;
   /**
-   * By code point, in pages of 256: what `symbolAt` says where it is known and depends on nothing else, so neither for the
-   * line break nor for surrogates; else 0.
+   * By code point, in pages of 256: what `symbolAt` says where it is known; else 0. Not for surrogates, which do not say alone what they
+   * are, and not right for a line break that ends the text.
    */
   readonly known: readonly (Uint32Array | undefined)[];
   /** Indexed by symbol, then by the pattern's sets: 1 when the set contains the symbol's characters. */
@@ -75,6 +75,8 @@ export function symbolsOf(pattern: Pattern, charge: (work: number) => void = () 
     (asks(assertion.lineStart) ? side.lineBreak : 0) |
     (asksWord ? side.word : 0);
 
+  const questions = pattern.sets.map(({ properties, ignoreCase }) => 1 + properties.length + (ignoreCase ? 1 : 0));
+  const learning = 100 + 10 * questions.reduce((sum, count) => sum + count, 0);
   const none = new Uint8Array(pattern.sets.length);
   const inSet: Uint8Array[] = [none, none, membership(lineBreak)];
   const sides: number[] = [0, side.edge, side.lineBreak | side.lastLineBreak];
@@ -82,15 +84,9 @@ export function symbolsOf(pattern: Pattern, charge: (work: number) => void = () 
   const known: (Uint32Array | undefined)[] = [];
   /** Half of a pair that stands alone; not in `known`, where the first unit of a whole pair is looked up. */
   const lone = new Map<number, number>();
-  let lineBreakSymbol = 0;
-
   return { symbolOf, known, inSet, sides, asked };
 
   function symbolOf(codePoint: number): number {
-    if (codePoint === lineBreak) {
-      if (lineBreakSymbol === 0) lineBreakSymbol = learn(codePoint);
-      return lineBreakSymbol;
-    }
     if (codePoint >= 0xd800 && codePoint <= 0xdfff) return loneSymbol(codePoint);
     let page = known[codePoint >> 8];
     if (page === undefined) {
@@ -112,7 +108,7 @@ export function symbolsOf(pattern: Pattern, charge: (work: number) => void = () 
   }
 
   function learn(codePoint: number): number {
-    charge(10 + 3 * pattern.sets.length);
+    charge(learning);
     const members = membership(codePoint);
     const bits =
       (asksWord && isWordCharacter(codePoint) ? side.word : 0) |

@@ -89,7 +89,7 @@ export function buildAutomaton(pattern: Pattern): Automaton {
   function learned(state: State): State {
     if (state === matched || state === failed) return state;
     const threads = state.threads.toSorted((a, b) => a - b);
-    automaton.work += 12 * threads.length;
+    automaton.work += 200 + 12 * threads.length;
     const key = `${state.left}:${threads.join()}`;
     const known = states.get(key);
     if (known !== undefined) return known;

@@ -5,6 +5,8 @@ export interface CharacterSet {
   readonly ranges: readonly number[];
   readonly properties: readonly CharacterProperty[];
   readonly negated: boolean;
+  /** Has the other cases of its ranges, too. They are not written out: a wide range has thousands. */
+  readonly ignoreCase: boolean;
 }
 
 interface CharacterProperty {
@@ -73,11 +75,25 @@ export function unicodeProperty(name: string, negated: boolean, ignoreCase: bool
 export function characterSet(members: readonly Member[], negated: boolean, ignoreCase: boolean): CharacterSet {
   const ranges = merge(members.flatMap((member) => (member.kind === "ranges" ? member.ranges : [])));
   const properties = members.flatMap((member) => (member.kind === "property" ? [member.property] : []));
-  return { ranges: (ignoreCase ? withAllCases(ranges) : ranges).flat(), properties, negated };
+  return { ranges: ranges.flat(), properties, negated, ignoreCase: ignoreCase && ranges.some(hasCase) };
+}
+
+/** Whether a range may hold letters with case. */
+function hasCase([first, last]: Range): boolean {
+  return first < last || caseFamilies().has(first);
 }
 
 export function contains(set: CharacterSet, codePoint: number): boolean {
-  return (inRanges(set.ranges, codePoint) || hasProperty(set.properties, codePoint)) !== set.negated;
+  const { ranges, properties, negated, ignoreCase } = set;
+  const found =
+    inRanges(ranges, codePoint) ||
+    (ignoreCase && anyInRanges(ranges, caseFamilies().get(codePoint))) ||
+    hasProperty(properties, codePoint);
+  return found !== negated;
+}
+
+function anyInRanges(ranges: readonly number[], codePoints: readonly number[] | undefined): boolean {
+  return codePoints?.some((codePoint) => inRanges(ranges, codePoint)) === true;
 }
 
 function hasProperty(properties: readonly CharacterProperty[], codePoint: number): boolean {
@@ -93,8 +109,8 @@ export function isWordCharacter(codePoint: number): boolean {
 /** The one character of a set, if it has no other. */
 export function onlyMember(set: CharacterSet): number | undefined {
   const [first, last] = set.ranges;
-  const single = set.ranges.length === 2 && first === last && set.properties.length === 0 && !set.negated;
-  return single ? first : undefined;
+  const single = set.ranges.length === 2 && first === last && set.properties.length === 0;
+  return single && !set.negated && !set.ignoreCase ? first : undefined;
 }
 
 /** Never many: Unicode has some hundred properties, and only those that exist get here. */
@@ -140,20 +156,4 @@ function complement(ranges: readonly Range[]): readonly Range[] {
   }
   if (next <= lastCodePoint) rest.push([next, lastCodePoint]);
   return rest;
-}
-
-function withAllCases(ranges: readonly Range[]): readonly Range[] {
-  const families = caseFamilies();
-  const all = new Set<number>();
-  const addFamily = (codePoint: number) => {
-    for (const other of families.get(codePoint) ?? []) all.add(other);
-  };
-  for (const [first, last] of ranges) {
-    if (last - first < families.size) {
-      for (let codePoint = first; codePoint <= last; codePoint++) addFamily(codePoint);
-    } else {
-      for (const codePoint of families.keys()) if (first <= codePoint && codePoint <= last) addFamily(codePoint);
-    }
-  }
-  return merge([...ranges, ...[...all].map((codePoint): Range => [codePoint, codePoint])]);
 }

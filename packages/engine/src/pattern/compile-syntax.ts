@@ -118,6 +118,9 @@ export function compileSyntax(source: string, { root, groupNames }: SyntaxTree):
   }
 }
 
+/** Longer texts take `indexOf` more than linear work. */
+const longestPrefix = 32;
+
 /** What the instructions say before the first fork. */
 function beginning(
   ops: readonly Op[],
@@ -130,7 +133,7 @@ function beginning(
     if (ops[at] === op.save) continue;
     if (ops[at] === op.assert && x === assertion.textStart && prefix === "") return { prefix, anchored: true };
     const set = ops[at] === op.take ? sets[x] : undefined;
-    const codePoint = set === undefined ? undefined : onlyMember(set);
+    const codePoint = set === undefined || prefix.length >= longestPrefix ? undefined : onlyMember(set);
     // Half a surrogate pair could be found inside a whole one.
     if (codePoint === undefined || (codePoint >= 0xd800 && codePoint <= 0xdfff)) return { prefix, anchored: false };
     prefix += String.fromCodePoint(codePoint);

@@ -1,5 +1,5 @@
 import { after, leftSideAt, symbolAt } from "./alphabet.ts";
-import { type Automaton, automatonOf, buildAutomaton, failed, matched } from "./automaton.ts";
+import { type Automaton, automatonOf, failed, matched } from "./automaton.ts";
 import { firstMatch } from "./first-match.ts";
 import type { Pattern } from "./pattern.ts";
 
@@ -8,46 +8,34 @@ const lessons = 2;
 
 /** Does the pattern match anywhere in the text? */
 export function searchPattern(pattern: Pattern, text: string): boolean {
-  return search(automatonOf(pattern), pattern, text, Number.POSITIVE_INFINITY) === true;
-}
-
-/** Up to this many instructions times characters, a search is charged for the product and not counted. */
-const small = 500_000;
-
-/**
- * The same, for at most `effort.left` of work, which is reduced by what was spent. null: it was not enough. Whether it is depends on
- * pattern, text and effort alone, not on what earlier searches have learned.
- */
-export function searchWithin(pattern: Pattern, text: string, effort: { left: number }): boolean | null {
-  // Reading the pattern was work, too.
-  const reading = pattern.ops.length + pattern.source.length;
-  const most = reading + pattern.ops.length * (text.length + 1);
-  if (most <= small && most <= effort.left) {
-    effort.left -= most;
-    return searchPattern(pattern, text);
-  }
-  effort.left -= reading + text.length;
-  if (effort.left < 0) return null;
-  const automaton = buildAutomaton(pattern);
-  const found = search(automaton, pattern, text, effort.left);
-  effort.left -= automaton.work;
-  return found;
-}
-
-/** null: it would take more work than `most`, characters looked at apart. */
-function search(automaton: Automaton, pattern: Pattern, text: string, most: number): boolean | null {
   const start = text.indexOf(pattern.prefix);
-  if (start < 0) return false;
+  return start >= 0 && searchFrom(automatonOf(pattern), text, start, Number.POSITIVE_INFINITY).found === true;
+}
+
+/** Work of a character that has to be looked at more closely, in visits of instructions. */
+const slowCharacter = 3;
+
+export interface Searched {
+  /** null: it would take more work than `most`, characters looked at apart. */
+  readonly found: boolean | null;
+  /** Up to here the text was looked at. */
+  readonly end: number;
+}
+
+export function searchFrom(automaton: Automaton, text: string, start: number, most: number): Searched {
   let { symbols } = automaton;
   let state = automaton.stateAt(leftSideAt(symbols, text, start));
   let forgotten = 0;
-  for (let at = start; at < text.length; at++) {
+  const last = text.length - 1;
+  for (let at = start; at <= last; at++) {
     const unit = text.charCodeAt(at);
     let symbol = symbols.known[unit >> 8]?.[unit & 255] ?? 0;
-    if (symbol === 0) {
+    // Only the last character may be a line break that ends the text.
+    if (symbol === 0 || at === last) {
       symbol = symbolAt(symbols, text, at);
       at = after(text, at) - 1;
-      if (automaton.work > most) return null;
+      automaton.work += slowCharacter;
+      if (automaton.work > most) return { found: null, end: at };
     }
     let next = state.next[symbol];
     if (next === undefined) {
@@ -56,14 +44,14 @@ function search(automaton: Automaton, pattern: Pattern, text: string, most: numb
         symbols = automaton.symbols;
         forgotten++;
       }
-      if (automaton.work > most) return null;
+      if (automaton.work > most) return { found: null, end: at };
     }
-    if (next === matched) return true;
-    if (next === failed) return false;
+    if (next === matched || next === failed) return { found: next === matched, end: at + 1 };
     state = next;
   }
   const end = symbolAt(symbols, text, text.length);
-  return (state.next[end] ?? automaton.advance(state, end, forgotten < lessons)) === matched;
+  const final = state.next[end] ?? automaton.advance(state, end, forgotten < lessons);
+  return { found: final === matched, end: text.length };
 }
 
 export interface PatternMatch {

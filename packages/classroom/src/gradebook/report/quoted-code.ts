@@ -6,6 +6,7 @@
  * Q3  A quotation that does not stand at its line marks nothing: the model was shown another form of the file, such as the cells of a
  *     notebook. A file without marks is not shown.
  */
+import { containsText } from "@markmill/base/text";
 import { visible } from "./markup.ts";
 
 export interface QuotedFile {
@@ -52,10 +53,11 @@ export function quotedCode(
 function linesOf(quote: string, line: number, all: readonly string[]): number {
   const wanted = squeeze(visible(quote));
   if (wanted === "") return 0;
-  let found = "";
+  let end = "";
   for (let count = 1; count <= mostLines && line + count - 1 <= all.length; count += 1) {
-    found += squeeze(visible(all[line + count - 2] ?? ""));
-    if (found.includes(wanted)) return count;
+    // What is found first now ends in the new line.
+    end = end.slice(-wanted.length) + squeeze(visible(all[line + count - 2] ?? ""));
+    if (containsText(end, wanted)) return count;
   }
   return 0;
 }

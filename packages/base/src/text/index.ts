@@ -1,0 +1,1 @@
+export { containsText, placesOf } from "./find-text.ts";
