@@ -1,16 +1,16 @@
 /**
- * JSON.parse for texts of models and students, inside a step. A text that is nested deeper than any honest one is refused before it is parsed:
- * two million brackets hold a worker for a second, and JSON.stringify of such a value throws.
+ * JSON.parse for texts of models and students inside a step. A text that is nested too deep is refused before it is parsed. Two million
+ * brackets would occupy a worker for a second, and JSON.stringify of such a value throws.
  */
 const mostDepth = 500;
 
-/** Throws a SyntaxError as JSON.parse does. */
+/** Throws a SyntaxError, as JSON.parse does. */
 export function parseShallow(text: string): unknown {
   if (isDeep(text)) throw new SyntaxError(`It is nested more than ${mostDepth} deep.`);
   return JSON.parse(text);
 }
 
-/** Reads the text once, and stops where it is too deep. The parser refuses text that is not JSON. */
+/** Reads the text once and stops where it is too deep. The parser refuses text that is not JSON. */
 function isDeep(text: string): boolean {
   let depth = 0;
   let quoted = false;

@@ -4,7 +4,7 @@ import { isLeased, isSafeToRepeat, kindsWhere, lightKindOf, lightWork, workKinds
 
 const note = (read: string | null): Work => ({ kind: "note", thread: "t", role: "system", text: "", read });
 
-it("work that reads or writes files of a session is never light", () => {
+it("work that reads or writes files of a session is never inline", () => {
   expect(lightKindOf({ kind: "check", read: [] })).toBe("check");
   expect(lightKindOf({ kind: "check", read: ["a.txt"] })).toBeNull();
   expect(lightKindOf({ kind: "set", read: null, write: null })).toBe("set");
@@ -13,19 +13,19 @@ it("work that reads or writes files of a session is never light", () => {
   expect(lightKindOf(note(null))).toBeNull();
 });
 
-it("the work of a light activity is light, and of its kind", () => {
+it("the work of an inline activity is inline and of its own kind", () => {
   for (const kind of kindsWhere(({ light }) => light !== null)) {
     expect(lightKindOf(lightWork(kind as "check"))).toBe(kind);
   }
 });
 
-it("a note is claimed under a lease only where it reads a file", () => {
+it("a note needs a lease only if it reads a file", () => {
   expect(isLeased(note(null))).toBe(false);
   expect(isLeased(note("a.txt"))).toBe(true);
   expect(isLeased({ kind: "ask", question: "", text: "", expiresAt: null })).toBe(false);
 });
 
-it("what acts outside is not repeated by itself, unless its node says that it may", () => {
+it("work that acts outside is not repeated automatically, unless its node allows it", () => {
   for (const kind of kindsWhere(({ actsOutside }) => actsOutside)) expect(workKinds[kind].safeToRepeat).not.toBe(true);
   const command = { kind: "execute", command: null, nonZero: "ok" } as const;
   expect(isSafeToRepeat({ ...command, repeat: "never" })).toBe(false);
