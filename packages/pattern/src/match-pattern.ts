@@ -3,23 +3,26 @@ import { type Automaton, automatonOf, buildAutomaton, failed, matched } from "./
 import { firstMatch } from "./first-match.ts";
 import type { Pattern } from "./pattern.ts";
 
-/** Once a search has outgrown what is kept this often, learning costs it more than it saves. */
+/**
+ * After the cache has overflowed this number of times in one search, new transitions are no longer cached, because that would cost more
+ * than it saves.
+ */
 const lessons = 2;
 
-/** Does the pattern match anywhere in the text? */
+/** Returns whether the pattern matches anywhere in the text. */
 export function searchPattern(pattern: Pattern, text: string): boolean {
   return search(automatonOf(pattern), pattern, text, Number.POSITIVE_INFINITY) === true;
 }
 
-/** Up to this many instructions times characters, a search is charged for the product and not counted. */
+/** Up to this product of instructions and characters, a search is charged the product, and its real work is not counted. */
 const small = 500_000;
 
 /**
- * The same, for at most `effort.left` of work, which is reduced by what was spent. null: it was not enough. Whether it is depends on
- * pattern, text and effort alone, not on what earlier searches have learned.
+ * Searches with at most `effort.left` of work and subtracts the used work. Returns null if the effort was not enough. That depends only on
+ * pattern, text and effort, not on the cache of earlier searches.
  */
 export function searchWithin(pattern: Pattern, text: string, effort: { left: number }): boolean | null {
-  // Reading the pattern was work, too.
+  // Parsing the pattern was work, too.
   const reading = pattern.ops.length + pattern.source.length;
   const most = reading + pattern.ops.length * (text.length + 1);
   if (most <= small && most <= effort.left) {
@@ -34,7 +37,7 @@ export function searchWithin(pattern: Pattern, text: string, effort: { left: num
   return found;
 }
 
-/** null: it would take more work than `most`, characters looked at apart. */
+/** Returns null if the search would need more work than `most`. Reading the characters does not count here. */
 function search(automaton: Automaton, pattern: Pattern, text: string, most: number): boolean | null {
   const start = text.indexOf(pattern.prefix);
   if (start < 0) return false;
@@ -67,14 +70,14 @@ function search(automaton: Automaton, pattern: Pattern, text: string, most: numb
 }
 
 export interface PatternMatch {
-  /** UTF-16 units, as for `slice`. */
+  /** In UTF-16 units, as for `slice`. */
   readonly start: number;
   readonly end: number;
-  /** The whole match, then each group; null for a group that took no part. */
+  /** The whole match, then each group; null for a group that is not part of the match. */
   readonly groups: readonly (string | null)[];
 }
 
-/** The leftmost match, and of those the one that a backtracking search, trying choices in Python's order, finds first. */
+/** Finds the leftmost match. Of several leftmost matches, it returns the one that a backtracking search in Python's order finds first. */
 export function findPattern(pattern: Pattern, text: string): PatternMatch | null {
   const slots = searchPattern(pattern, text) ? firstMatch(pattern, text) : null;
   if (slots === null) return null;
