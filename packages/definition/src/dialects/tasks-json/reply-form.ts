@@ -1,4 +1,4 @@
-/** A task's `schema`: a JSON Schema, its text, or base64 of either a schema or a form in words, which is told to the model. */
+/** Reads a task's `schema`: a JSON Schema, its text, or base64 of a schema or of a form in words. The model receives that form. */
 import type { Json } from "@markmill/engine";
 import { plainJson } from "../../parse-json.ts";
 import { schemaProblem, withLowerTypes } from "./check-schema.ts";
