@@ -17,7 +17,7 @@ import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
 import { placesIn } from "./template-places.ts";
 
-/** Ids of the EXECUTE nodes from which a value may come. */
+/** Ids of the EXECUTE nodes whose output may be part of a value. */
 type Origins = ReadonlySet<string>;
 const none: Origins = new Set();
 
@@ -60,7 +60,7 @@ class ResultFlow {
   readonly #entry = newFlow();
   readonly #before = new Map<string, Flow>();
   readonly #exit = newFlow();
-  /** Whether only one agent speaks in the program. Then a System prompt begins a new conversation. */
+  /** Whether only one agent speaks in the program. Then every System prompt begins a new conversation. */
   readonly #oneAgent: boolean;
 
   constructor(program: Program) {
@@ -118,7 +118,7 @@ class ResultFlow {
     return found;
   }
 
-  /** The flow's content when the workflow ends. */
+  /** The output that may be in each channel when the workflow ends. */
   get exit(): Flow {
     return this.#exit;
   }

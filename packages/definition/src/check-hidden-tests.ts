@@ -4,7 +4,7 @@
  * change their results.
  *
  * The check follows the session through the flow and into called workflows, which share it.
- * H1  A node gets a warning only if some path leads from a foreign command over the write to the run of the file.
+ * H1  A node gets a warning only if some path leads from a foreign command to the write, and then to the run of the file.
  * H2  A judge session is a different session. It neither runs the submission here nor sees files that were written here.
  * Each round is linear in nodes and edges. The rounds end when nothing is added.
  */

@@ -101,14 +101,14 @@ describe("a submission", () => {
     expect(told(files)).toEqual(["error SUBMISSION_REQUIRED"]);
   });
 
-  it("if it is missing, commands cause a warning, unless the workflow settles the question", () => {
+  it("if it is missing, commands cause a warning, unless the workflow sets submission to optional or none", () => {
     expect(told(chart(execute))).toEqual(["warning NO_SUBMISSION"]);
     expect(told(chart(execute), { submission: ["a.c"] })).toEqual([]);
     for (const wish of ["optional", "none"]) expect(told(chart(execute, `submission: ${wish}`))).toEqual([]);
     expect(told(chart(execute, "submission: none"), { submission: ["a.c"] })).toEqual(["warning SUBMISSION_UNUSED"]);
   });
 
-  it("the setting has three values, which are formatted unchanged, and no other", () => {
+  it("the setting submission has three values, which are formatted unchanged, and no other", () => {
     for (const wish of ["required", "optional", "none"]) {
       const { definition } = load({ "a.md": chart(execute, `submission: ${wish}`) });
       const program = definition?.programs["a.md"];

@@ -279,7 +279,7 @@ describe("a workflow as a tool", () => {
   const load = (files: Record<string, string>) => loadDefinition(shelf(files), "a.wf.md");
   const toolOf = (files: Record<string, string>) => load(files).definition?.programs["a.wf.md"]?.tools?.look;
 
-  it("has the callee's parameters without settings, and the author's description or the callee's title", () => {
+  it("has the callee's parameters except settings, and the author's description or the callee's title", () => {
     const files = {
       "a.wf.md": offering("{ workflow: below/b.wf.md }"),
       "below/b.wf.md": callee("WHAT, HOW=well, MAX_COST=3, AI_MODEL, NOTE="),

@@ -29,7 +29,7 @@ function settle(tool: WorkflowTool, callee: Program): WorkflowTool {
     properties[input] = { type: "string", description: "What the workflow works on." };
     if (inputNeeded(callee) !== undefined) required.push(input);
   }
-  // The parameters of a workflow of tasks belong to that workflow. If it has an input, the input is its only argument.
+  // A workflow of tasks keeps its memory to itself: if it has an input, the input is its only argument.
   for (const { name, default: otherwise } of takesInput ? [] : callee.params) {
     // The author chooses the settings: a model may set neither models nor limits.
     if (builtInNames.has(name) || isSetting(name)) continue;

@@ -2,7 +2,7 @@ import { decodeSource } from "./decode-source.ts";
 import type { FindingReport } from "./finding-codes.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** Reads files of the workspace, each once, and records them. */
+/** Reads files of the workspace, each once, and records the read paths. */
 export class WorkspaceReader {
   readonly #workspace: Workspace;
   readonly #self: string;

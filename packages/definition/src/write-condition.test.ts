@@ -5,7 +5,7 @@ import { describeCondition } from "./write-condition.ts";
 
 describe("a condition as text for people", () => {
   it.each(["RESULT == 'x'", "not (A IS EMPTY) or (B > '5' and C IN ('x', y))", "RESULT CONTAINS file:a.txt"])(
-    "%s is written in the same way",
+    "%s is written unchanged",
     (text) => {
       const parsed = parseCheck(text, false);
       if (!parsed.ok) throw new Error(parsed.message);

@@ -164,9 +164,9 @@ export interface ActivityFailed extends Happened {
   readonly activity: ActivityRef;
   readonly failure: Failure;
   readonly next: NextStep;
-  /** The wait that the model's endpoint requested. */
+  /** The wait in ms that the model's endpoint requested. */
   readonly retryAfterMs: number | null;
-  /** Only for a park. */
+  /** Only if `next` is "park". */
   readonly trouble?: Trouble;
   readonly usage: Usage | null;
 }

@@ -321,7 +321,7 @@ class CommandReader {
     }
     const filled = this.#out;
     this.#out = outside + filled;
-    // The end marker of the author's here-document follows the body.
+    // The author's own end marker comes after this body. An equal line inside the body would end the document too early.
     if (names !== null && filled.split("\n").some(ends)) {
       return new Refused(names, `a line of it is '${here.end}', which ends the here-document`);
     }
@@ -371,7 +371,7 @@ class CommandReader {
       case "tick":
         return "plain";
       case "bare":
-        // A subscript is arithmetic. Code may also appear without quotes.
+        // A subscript is arithmetic. Code for another interpreter need not be in quotes.
         return /\w\[$/.test(this.#before()) ? "number" : this.#isCode() ? "code" : "bare";
       default:
         return level.is;

@@ -29,7 +29,7 @@ interface Asked {
 }
 
 /**
- * Forks before the last visit of a node; null if the run never visited it. `into`: continue the run that the node called, which may be a
+ * Forks before the last visit of a node; null if the run never visited it. `into`: take over the run that the node called, which may be a
  * workflow that a model called as a tool.
  */
 export function forkAtNode(

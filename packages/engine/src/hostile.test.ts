@@ -111,7 +111,7 @@ describe("limits", () => {
     expect(played.commands).toContainEqual({ do: "deadline", at: 8_000 });
   });
 
-  it("keep the caps if a setting is invalid, also for the handler", () => {
+  it("the caps still apply if a setting is invalid, also in the handler", () => {
     const program = programOf(
       { START: start, ON_FAILED: start, P: { kind: "prompt", text: result } },
       edgesOf("ON_FAILED P"),
@@ -123,7 +123,7 @@ describe("limits", () => {
     expect(state).toMatchObject({ phase: { is: "handling" }, limits: { tokens: 100 } });
   });
 
-  it("give a workflow that a handler calls the rest of the whole limit, and the handler's own steps and time", () => {
+  it("a workflow that a handler calls gets the rest of the whole limit, and the handler's own steps and time", () => {
     const program = programOf(
       { START: start, A: assign, ON_FAILED: start, C: { kind: "call", program: "c" } },
       edgesOf("START A", "A A", "ON_FAILED C"),

@@ -94,7 +94,7 @@ describe("time between a stop and the resume", () => {
     expect(after.commands).toContainEqual({ do: "deadline", at: 960_000 });
   });
 
-  it("does not count together with the trouble before it, if trouble had interrupted the run when it was stopped", () => {
+  it("does not count, and neither does the trouble that had interrupted the run before the stop", () => {
     const before = begun(program);
     const held = step(program, before, {
       ...{ type: "activity.failed", at: 20_000, seed: 0, epoch: 1, retryAfterMs: null, usage: null, next: "hold" },
@@ -209,7 +209,7 @@ describe("time in which called runs only wait for a person", () => {
     expect(both.state.idle.since).toBe(700_000);
   });
 
-  it("stays excluded after an own question is answered while a called run still waits", () => {
+  it("does not count, even if the caller's own question is answered while a called run still waits", () => {
     const state = begun(two);
     const ask = Object.values(state.active).find(({ ref }) => ref.node === "ASK_C")?.ref;
     if (ask === undefined) throw new Error("no question");
@@ -223,7 +223,7 @@ describe("time in which called runs only wait for a person", () => {
     expect(Object.values(after.state.active).map(({ ref }) => ref.node)).toContain("PROMPT_D");
   });
 
-  it("is excluded when the call returns, even if its outcome is held for a superstep", () => {
+  it("is excluded from the caller's time when the call returns, even if a superstep still holds its outcome", () => {
     const together: Program = { ...two, scheduling: "superstep" };
     const { state, commands } = step(
       together,

@@ -24,7 +24,7 @@ export function givenBack(state: RunState, at: number): RunState {
 /** The periods up to now in which the run only waited, for its callers. */
 export function waitsUntil(state: RunState, at: number): readonly Span[] {
   const { ms, spans } = givenBack(state, at).idle;
-  // A state from before spans were recorded contains only the duration.
+  // A state from before spans were recorded contains only the total duration.
   return spans ?? (ms > 0 ? [[at - ms, at]] : []);
 }
 

@@ -60,7 +60,7 @@ describe("a value and a schema", () => {
     expect(bad.filter((value) => fits(schema, value))).toEqual([]);
   });
 
-  it("names each wrong path", () => {
+  it("findings name the path of each mistake", () => {
     const schema = { properties: { a: { items: { type: "string" } } }, required: ["b"], additionalProperties: false };
     expect(findMisfits(schema, { a: ["x", 1], c: 1 })).toEqual([
       { path: "b", message: "it is missing" },

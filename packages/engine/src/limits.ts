@@ -11,8 +11,8 @@ import type { Limits, Program } from "./program.ts";
 import type { RunState } from "./state.ts";
 
 /**
- * Limits that variables, parameters or the environment set. They apply to the workflow that declares them and are never returned to the
- * caller.
+ * The limits that variables, parameters or the environment may set. They apply to the workflow that declares them and are never returned to
+ * the caller.
  */
 const limitSettings = {
   MAX_ACTIVITY_HITS: "hits",
@@ -110,8 +110,8 @@ export function asideOf(program: Program, state: RunState): Aside {
 export type ReservedLimits = Pick<Limits, "nanodollars" | "tokens" | "characters">;
 
 /**
- * The limits of a run that are lower than its given caps, or null if none is lower. The budget of the cap's owner enforces a given cap. A
- * lower limit needs a budget of its own.
+ * The limits of a run that are lower than its given caps, or null if none is lower. The budget of the caller or the request already
+ * enforces a given cap. A lower limit needs a budget of its own.
  */
 export function ownReserved(limits: ReservedLimits, given: Partial<ReservedLimits>): ReservedLimits | null {
   const lower = (limit: keyof ReservedLimits) => {

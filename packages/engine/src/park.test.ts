@@ -144,7 +144,7 @@ describe("trouble of the other side", () => {
     expect(resumed.commands).toContainEqual({ do: "deadline", at: 510_000 });
   });
 
-  it("takes the fail edge after the usual attempts if the workflow asks for that", () => {
+  it("fails the activity after the usual attempts, if the workflow is configured to take an edge", () => {
     const edged = programOf(nodes, edges, { trouble: "edge" });
     let state = begun(edged);
     for (let tries = 1; tries < 4; tries++) {

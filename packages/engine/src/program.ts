@@ -322,7 +322,7 @@ export interface ExecuteNode extends NodeBase {
   readonly session?: "judge";
   /** Whether the commands may be repeated if it is unknown whether they ran. */
   readonly repeat: "safe" | "never";
-  /** Processes and settings of earlier commands do not affect this command; their files do. */
+  /** Run the command without the processes and settings of earlier commands. Their files remain. */
   readonly clean?: true;
 }
 /** A grade for the submission by the program's rubric, from tests that ran and from models. */

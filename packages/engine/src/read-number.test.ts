@@ -150,7 +150,7 @@ describe("a CHECK of numbers", () => {
     ["10", "ten", ["no"]],
   ])("decides %j >= %j as %j", (left, right, expected) => expect(decided(left, right).slice(0, 2)).toEqual(expected));
 
-  it("suggests number: and decimal: only where they settle the reading", () => {
+  it("suggests number: and decimal: only if they make the number clear", () => {
     expect(decided("17/20", "15")[2]).toContain("Say number: last");
     expect(decided("2,7", "2.5")[2]).toContain("decimal: comma");
     for (const left of ["<17 points", "minus 3", "--3", "1e999"]) {

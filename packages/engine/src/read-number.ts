@@ -12,7 +12,7 @@
 export interface NumberReading {
   /** The position, counted from 1. If absent, there must be only one number. */
   readonly which?: "first" | "last" | number;
-  /** The other one of point and comma then groups thousands. Default: point; a comma is then unclear. */
+  /** The sign before the decimals: point or comma. The other sign then groups thousands. Default: point; a comma is then unclear. */
   readonly decimal?: "point" | "comma";
 }
 

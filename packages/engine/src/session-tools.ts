@@ -13,7 +13,7 @@ export function actsInSession(tool: Tool, servers: Program["mcp"] = {}): boolean
   }
 }
 
-/** Returns whether a visit of this node may run commands, by its own work or by the tools that it offers. */
+/** Returns whether a visit of this node may run commands, either itself or by the tools that it offers. */
 export function runsCommands(node: Node, { tools = {}, mcp }: Pick<Program, "tools" | "mcp">): boolean {
   const inSession = (name: string) => {
     const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;

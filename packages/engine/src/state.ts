@@ -124,7 +124,7 @@ export interface RunState {
   readonly startedAt: number;
   readonly depth: number;
   readonly limits: Limits;
-  /** The maximum for all settings of limits. */
+  /** The caps that no setting may exceed. */
   readonly caps: Partial<Limits>;
   /** How large the data of the run may become. */
   readonly bounds: Bounds;
@@ -133,8 +133,8 @@ export interface RunState {
   readonly inherited: Inherited;
   readonly patienceMs: number;
   /**
-   * `ms`: how long the run only waited, for a person or to be resumed; this time counts for no time limit. `since`: the start of the
-   * current waiting.
+   * `ms`: how long the run only waited, for a person or to be resumed. That time counts for no time limit. `since`: the start of the
+   * current waiting; null if the run does not only wait.
    */
   readonly idle: Idle;
   /** Includes RESULT and STATUS. */

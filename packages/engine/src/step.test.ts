@@ -311,7 +311,7 @@ describe("followStep", () => {
     return { state, checked };
   };
 
-  it("returns the state of step, and each check's result once, with the event that decides it", () => {
+  it("returns the same state as step, and each check's result once, with the event that decides it", () => {
     const played = play(loop, replies("again", "DONE"));
     const followed = follow(loop, [...played.events, ...played.events]);
     expect(followed.state).toEqual(played.state);

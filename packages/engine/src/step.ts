@@ -359,7 +359,7 @@ function limitRun(turn: Turn, event: RunLimited): void {
   // The limit was meant for the run, but its handler has begun since. The handler has its own time.
   if (phase.is === "handling" && event.code === "LIMIT_TIME" && (phase.until === null || event.at < phase.until))
     return;
-  // The limit was found before a called run reported that it only waited. So the run has more time.
+  // The limit was found too early: a called run has since reported that it only waited, so the run has more time.
   const told = turn.state.idle.spans !== undefined;
   if (event.code === "LIMIT_TIME" && told && event.at < (deadlineOf(turn.state) ?? 0)) return;
   const active = Object.values(turn.state.active);
@@ -374,7 +374,7 @@ function limitRun(turn: Turn, event: RunLimited): void {
   walk(turn);
 }
 
-/** A run that has reached its end keeps it. Only its handler is cancelled. */
+/** A run that has reached its end keeps that end. Only its handler is cancelled. */
 function cancelRun(turn: Turn, event: RunCancelled): void {
   const why = failure("CANCELLED", event.message);
   const { phase } = turn.state;

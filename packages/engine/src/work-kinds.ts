@@ -8,9 +8,9 @@ import type { Node, NodeKind } from "./program.ts";
 
 interface WorkAnswers {
   /**
-   * Whether a worker must claim it with a lease, so that it is never done twice at once or too late. Work that reaches outside, or into the
-   * files of a session, needs a lease. Other work is pure or only waits; a worker only reads it. reading: a lease is needed if it reads a
-   * file.
+   * Whether a worker must claim it with a lease, so that it is never done twice at once or too late. Work that acts outside, or on the
+   * files of a session, needs a lease. Other work is pure or only waits, and a worker only reads its row. reading: a lease is needed if the
+   * work reads a file.
    */
   readonly leased: "always" | "reading" | "never";
   /** After it has begun, it may have changed something outside. A worker that shuts down must not simply release it. */

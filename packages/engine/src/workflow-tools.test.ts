@@ -139,7 +139,7 @@ describe("a prompt whose model calls workflows", () => {
   it.each([
     ["LIMIT_DEPTH", { depth: 0 }],
     ["LIMIT_STEPS", { steps: 2 }],
-  ])("calls nothing of a reply that would exceed %s", (code, caps) => {
+  ])("performs no call of a reply if its calls would exceed %s", (code, caps) => {
     const { state, last } = follow(program, started({ caps }), succeeded(at(null), calling("one", "two")));
     expect(last.map((command) => command.do)).toEqual(["abort", "perform"]);
     expect(state.phase).toMatchObject({ is: "handling", reason: { code } });
@@ -186,11 +186,11 @@ describe("a prompt whose model calls workflows", () => {
   });
 });
 
-describe("a fork of such a run", () => {
+describe("a fork of a run whose model calls workflows", () => {
   const program = asking();
   const before = [started(), succeeded(at(null), calling("one", "two")), succeeded(at(0), returned())];
 
-  it("whose prompt failed begins the prompt again, without its calls", () => {
+  it("begins a failed prompt again, without its calls", () => {
     const { type: _, outcome: _outcome, ...base } = succeeded(at(null, 2), replied);
     const failure = { code: "MODEL_REFUSED", message: "no" };
     const failed: Event = { type: "activity.failed", ...base, failure, next: "fail", retryAfterMs: null };
@@ -219,7 +219,7 @@ describe("a fork of such a run", () => {
     ]);
   });
 
-  it("at the node means the prompt, unless the fork continues in the called workflow", () => {
+  it("at the prompt's node begins the prompt again, unless it continues the called workflow", () => {
     expect(forkAtNode(program, before, "P")).toMatchObject({ seq: 1, activity: at(null) });
     expect(forkAtNode(program, before, "P", true)).toMatchObject({ seq: 2, activity: at(1) });
   });

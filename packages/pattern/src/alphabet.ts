@@ -67,7 +67,7 @@ export function after(text: string, at: number): number {
   return at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
 }
 
-/** `charge` receives the work for each new character: every set of the pattern is checked for it. */
+/** `charge` is called with the work for each new character, because every set of the pattern is checked for it. */
 export function symbolsOf(pattern: Pattern, charge: (work: number) => void = () => undefined): Symbols {
   const asserted = new Set<number>(pattern.xs.filter((_, at) => pattern.ops[at] === op.assert));
   const asks = (...some: readonly Assertion[]) => some.some((one) => asserted.has(one));

@@ -90,14 +90,14 @@ export function isWordCharacter(codePoint: number): boolean {
   return propertyTest(wordCharacters).test(String.fromCodePoint(codePoint));
 }
 
-/** The one character of a set, if it has no other. */
+/** Returns the only character of a set, or undefined if the set has several. */
 export function onlyMember(set: CharacterSet): number | undefined {
   const [first, last] = set.ranges;
   const single = set.ranges.length === 2 && first === last && set.properties.length === 0 && !set.negated;
   return single ? first : undefined;
 }
 
-/** Never many: Unicode has some hundred properties, and only those that exist get here. */
+/** This map stays small: Unicode has some hundred properties, and only existing ones are added. */
 const propertyTests = new Map<string, RegExp>();
 
 function propertyTest(unicode: string): RegExp {

@@ -2,7 +2,7 @@ import { after, holds, leftSideAt, symbolAt } from "./alphabet.ts";
 import { automatonOf } from "./automaton.ts";
 import { op, type Pattern } from "./pattern.ts";
 
-/** The positions in the program at which the search may continue, best choice first, each with its saved text positions. */
+/** The instructions at which the search may continue, best choice first, each with its saved text positions. */
 interface Threads {
   count: number;
   readonly at: Int32Array;

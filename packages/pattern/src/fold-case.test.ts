@@ -30,7 +30,7 @@ describe("case families", () => {
     ["i", "Iiİı"],
     ["ﬅ", "ﬅﬆ"],
     ["𐐀", "𐐀𐐨"],
-  ])("of %s consist of %s", (letter, forms) => {
+  ])("the family of %s consists of %s", (letter, forms) => {
     const family = caseFamilies().get(letter.codePointAt(0) ?? 0) ?? [];
     expect(new Set(String.fromCodePoint(...family))).toEqual(new Set(forms));
   });

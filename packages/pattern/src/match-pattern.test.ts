@@ -134,7 +134,7 @@ describe("findPattern", () => {
     ["(?x:a b)c d", "abc d", "abc d"],
     ["(?x) (?i) a", "A", "A"],
     ["a(?#twice){2}", "aa", "aa"],
-  ])("with the pattern %j finds, in %j, %j", (source, text, expected) => {
+  ])("searches for %j in %j and finds %j", (source, text, expected) => {
     expect(found(source, text)).toBe(expected);
   });
 

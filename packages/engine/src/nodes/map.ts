@@ -51,7 +51,7 @@ export function beginItem(turn: Turn, node: MapNode, item: string, index: number
   }
 }
 
-/** The length of `{"index":,"item":,"status":"error","output":},` and the number. */
+/** The length of `{"index":,"item":,"status":"error","output":},` plus the digits of the index. */
 const reportFrame = 70;
 
 export function finishItems(node: MapNode, progress: MapProgress, bounds: Bounds): Finish {

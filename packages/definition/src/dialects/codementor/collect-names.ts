@@ -26,7 +26,7 @@ export function textsOfNode(node: Node): string[] {
   return node.kind === "execute" && node.command !== null ? [node.command] : [];
 }
 
-/** For a prompt in the front matter, where line numbers are unknown. */
+/** For a prompt in the front matter, whose line numbers are unknown: all its names get the same place. */
 export function usesOfText({
   id,
   text,

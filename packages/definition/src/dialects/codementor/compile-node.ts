@@ -35,7 +35,7 @@ export interface NodeContext {
   readonly file: (written: string, at: Place) => string | null;
   /** Returns the JSON Schema, by its name or from a file; null, with a finding, if it cannot be used. */
   readonly schema: (written: string, at: Place) => Json | null;
-  /** Returns a path for writing. */
+  /** Returns the path of a file that the node writes; null, with a finding, if the path leaves the root. */
   readonly target: (written: string, at: Place) => string | null;
 }
 
@@ -395,7 +395,7 @@ function numbersOf(vertex: Vertex, report: WorkflowReport): NumberReading {
 
 const ordered: ReadonlySet<string> = new Set(["greater", "greaterEqual", "less", "lessEqual"]);
 
-/** Adds to each comparison of numbers how they are read. A number that the author wrote must have one reading. */
+/** Adds to each comparison of numbers the way in which its numbers are read. A number that the author wrote must have one reading. */
 function withNumbers(
   condition: Condition,
   numbers: NumberReading,

@@ -107,7 +107,7 @@ function schemaText(schema: Json): string {
   return JSON.stringify(schema, null, 2);
 }
 
-/** Only the flowchart of `formatWorkflow`. */
+/** Writes only the flowchart of `formatWorkflow`. */
 export function drawWorkflow(program: Program): Drawing {
   return chartOf(program, formatParams(program.params), (to) => to);
 }
@@ -325,7 +325,7 @@ function rubricLines(rubric: Json): readonly string[] {
   return lines;
 }
 
-/** Its files are named but not written, because they are stored beside the workflow. */
+/** The judge's files are named but not written, because they are stored beside the workflow. */
 function judgeMatter({ judge }: Program, path: (to: string) => string): object | undefined {
   if (judge === undefined) return undefined;
   const { from, files: _, of, autograder, ...needs } = judge;

@@ -5,7 +5,7 @@
  *
  * H1  A section counts as missed only if the document has no such section: `## Workflow` in a longer description is prose.
  * H2  Inside the text of a prompt, only a missing Workflow section is reported, because such texts have headings of their own.
- * H3  Work per line is bounded by the beginning of the line.
+ * H3  Work per line is bounded, because only the beginning of a line is checked.
  */
 import type { Place } from "../../finding.ts";
 import type { SourceLine } from "./read-source.ts";

@@ -83,7 +83,7 @@ describe("numbers of a CHECK", () => {
     expect(codes(file(`START --> CHECK_A{"RESULT >= 2"}\nCHECK_A@{ ${attribute} }`))).toEqual([code]);
   });
 
-  it("without a number in the CHECK, the attributes cause a warning", () => {
+  it("the attributes cause a warning if the CHECK compares no number", () => {
     const body = `START --> CHECK_A{"RESULT == 2"}\nCHECK_A@{ number: last }`;
     expect(codes(file(body))).toEqual(["warning ATTRIBUTE_UNKNOWN"]);
   });
@@ -121,7 +121,7 @@ describe("an included file", () => {
     });
   });
 
-  it("finds them beside the workflow if they are not beside itself", () => {
+  it("finds its callees and files beside the workflow if they are not beside itself", () => {
     const files = {
       "w/a.wf.md": "# T\n\n# Workflow\n\n!INCLUDE parts/flow.md\n",
       "w/parts/flow.md": part,

@@ -13,7 +13,9 @@ import type { TaskTools } from "./tools-of-file.ts";
 export interface Chain {
   /** In the order in which they run. */
   readonly nodes: readonly { readonly id: string; readonly node: Node }[];
-  /** How the flow leaves the last node. label: each way has its own edge label. when: the condition of the first edge. */
+  /**
+   * How the flow leaves the last node. label: each way out has its own edge label. condition: `when` is the condition of the first edge.
+   */
   readonly decides:
     | { readonly by: "nothing" }
     | { readonly by: "condition"; readonly when: Condition }
@@ -100,7 +102,10 @@ function compileCondition(expression: Exclude<Expression, "HaveSimilar">, expect
 
 const cosine = /^\s*-?(?:0?\.[0-9]+|[01](?:\.[0-9]+)?)\s*$/;
 
-/** Searches for the condition's input. `expected` is the threshold for a passage, or the text to search for if there is no input. */
+/**
+ * Searches for passages that are similar to the condition's input. `expected` is the threshold, or the text to search for if there is no
+ * input.
+ */
 function compileSimilar(query: Operand, expected: string): Node {
   const isThreshold = cosine.test(expected) && Math.abs(Number(expected)) <= 1;
   const otherwise: Operand = { from: "literal", text: expected };

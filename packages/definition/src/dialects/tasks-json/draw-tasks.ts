@@ -1,4 +1,4 @@
-/** Draws a flowchart for people: one node per task, the nodes that belong to its work beside it, conditions and fallbacks on the arrows. */
+/** Draws a flowchart for people: one node per task, with its helper nodes beside it, and conditions and fallbacks on the arrows. */
 import type { Edge, Node, Operand, Program } from "@markmill/engine";
 import { describeCondition } from "../../write-condition.ts";
 import type { Drawing } from "../dialect.ts";

@@ -35,7 +35,7 @@ export function formatTasks(program: Program): string {
   return `${JSON.stringify(file, null, 2)}\n`;
 }
 
-/** The form of their unused texts shows the revision if no other task shows it. */
+/** The text of an end task is never sent. Its field (`messages` or `prompt`) shows the revision if no other task does. */
 function formatEnds(ends: readonly string[], { revision, nodes }: Program): readonly Json[] {
   const ids = [...new Set([...ends, "__end"])];
   const told = ids.map((id) => ({ id, operator: "end", ...(revision === "H" ? { messages: [] } : { prompt: "" }) }));
@@ -94,7 +94,7 @@ function formatConfig(program: Program): Json {
     max_time: (limits.timeMs ?? 0) / 1000,
     ...(settings.maxOutputTokens === undefined ? {} : { max_tokens: settings.maxOutputTokens }),
     ...(settings.model === undefined ? {} : { model: settings.model }),
-    // With keep_braces, text around a placeholder stays unchanged, also if it is braces.
+    // With keep_braces, a placeholder can be written directly between any other text, even between braces.
     keep_braces: true,
     ...(builtins.length === 0
       ? {}

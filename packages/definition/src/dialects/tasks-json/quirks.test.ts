@@ -251,7 +251,7 @@ describe("differences from the original, by number", () => {
     expect(play(made({ input: { type: "read", key: "said" } })).result).toBe("AB");
   });
 
-  it("16: the text of a search, or the file, decides whether it searches passages or the web", () => {
+  it("16: the text of a search or a setting in the file decides whether passages or the web are searched", () => {
     const looked = (prompt: string, search?: string) => {
       const task = { ...say("A", prompt), operator: "search", ...(search === undefined ? {} : { search }) };
       const { works } = play({ tasks: [task], steps: [{ source: "A", target: "__end" }] });

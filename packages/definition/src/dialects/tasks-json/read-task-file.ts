@@ -116,7 +116,7 @@ function checkTexts(value: JsonValue, reading: Reading): void {
 
 type FileLimits = Pick<TaskFile, "maxSteps" | "maxSeconds" | "maxTokens">;
 
-/** Used if the file's own limits have an error, so that the rest of the file is checked, too. */
+/** Placeholder limits, used if the file's own limits have an error, so that the rest of the file is checked, too. */
 const anyLimits: FileLimits = { maxSteps: 1, maxSeconds: 1, maxTokens: null };
 
 function readLimits(config: Fields): FileLimits {
@@ -224,7 +224,7 @@ function isName(name: string, at: number, what: string, reading: Reading): boole
   return false;
 }
 
-/** Operators whose request is their text. */
+/** Operators that use their text as the request. */
 const speaking: readonly Operator[] = ["generation", "function_calling", "function_calling_raw", "search", "sample"];
 
 function readTask(fields: Fields, index: number, reading: Reading, marks: Marks): Task | null {

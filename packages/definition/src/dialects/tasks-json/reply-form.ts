@@ -1,4 +1,7 @@
-/** Reads a task's `schema`: a JSON Schema, its text, or base64 of a schema or of a form in words. The model receives that form. */
+/**
+ * Reads a task's `schema`: a JSON Schema, its text, or base64 of a schema or of an instruction in words. The model receives the
+ * instruction.
+ */
 import type { Json } from "@markmill/engine";
 import { plainJson } from "../../parse-json.ts";
 import { schemaProblem, withLowerTypes } from "./check-schema.ts";

@@ -47,7 +47,7 @@ export interface Input {
 export interface Output {
   readonly type: "write" | "push" | "insert";
   readonly key: string;
-  /** null: the task's result. */
+  /** null: the value is the task's result. */
   readonly literal: string | null;
 }
 
@@ -100,7 +100,7 @@ export interface TaskStep {
 
 export interface ReturnValue {
   readonly sources: readonly Source[];
-  /** Written as a list. */
+  /** The author wrote the value as a list. */
   readonly each: boolean;
   readonly toJson: boolean;
   readonly post: readonly PostRule[];

@@ -93,7 +93,7 @@ describe("places of vertices and captions", () => {
     expect(findings.map((finding) => finding.at)).toEqual([{ file: "f.md", line: 42, column: 8 }]);
   });
 
-  it("are the first mention for a vertex, and the last caption for a caption", () => {
+  it("a vertex's place is its first mention, and a caption's place is that of the last caption", () => {
     const [a] = draw("A --> B\nA[one]\nA[two]\nA").vertices;
     expect([a?.at.line, a?.caption, a?.captionAt?.line]).toEqual([2, "two", 4]);
   });
