@@ -19,7 +19,7 @@ export interface Doorbell {
   readonly rings: number;
   /** 0 means now. */
   readonly delayMs: number;
-  /** Id of the job, in the control queue, of the CALL that this activity's run answers. null: no CALL waits. */
+  /** Id of the control-queue job of the CALL that waits for this activity's run. null: no CALL waits. */
   readonly parentJob: string | null;
 }
 

@@ -197,7 +197,7 @@ export interface RunBroken extends Happened {
 /** The run is stopped and can be resumed. Activities in flight are discarded and requested again after the resume. */
 export interface RunStopped extends Happened {
   readonly type: "run.stopped";
-  /** How long the called runs only waited. They end with the stop, so what they return is never received. */
+  /** How long the called runs only waited. They end with the stop, so this run never receives their results. */
   readonly idleMs?: number;
   /** The periods of that waiting. If absent, only the duration is known. */
   readonly waits?: readonly Span[];

@@ -5,8 +5,8 @@
  * E2  A handler follows an end and does not change it. Status, reason, RESULT, ERROR and status word of the run keep the values that they
  *     had when the handler began. The handler's own RESULT becomes the variable REPORT.
  * E3  A failure in a handler becomes a warning in the record, and so does a cancel while it runs.
- * E4  The epoch rises when a limit or a cancel ends a run or starts a handler, and when any other end leaves work in flight. Activities in
- *     flight become void (I6).
+ * E4  The epoch rises when a limit or a cancel ends a run or starts a handler. It also rises when anything else does so while work is in
+ *     flight. Activities in flight become void (I6).
  */
 import { allow, Excess, jsonLength } from "./bounds.ts";
 import { evidenceOf, returnedVariables } from "./evidence.ts";

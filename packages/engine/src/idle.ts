@@ -59,7 +59,10 @@ export function merged(spans: readonly Span[]): readonly Span[] {
   return all;
 }
 
-/** The time limit of the run, including the waiting of the called runs so far; null if the run has no time limit. */
+/**
+ * Returns the run's deadline in ms since 1970. The waiting of the called runs so far (`spans`) does not count. null: the run has no time
+ * limit.
+ */
 export function deadlineWith(state: RunState, at: number, spans: readonly Span[]): number | null {
   return deadlineOf(waited(givenBack(state, at), spans));
 }

@@ -92,7 +92,7 @@ export class BlockScanner {
     const opened = this.#containers.length > matched;
     const result = this.#openLeaf(cursor, lazy && all && !opened, lazy && !opened);
     if (result === text && lazy && !all && !opened && this.#leaf.is === "paragraph") {
-      // A lazy line continues the paragraph in the outer lists and quotes, although it does not repeat their markers.
+      // A lazy line continues the open paragraph inside lists and quotes, although it does not repeat their markers.
       this.#containers.push(...kept);
     }
     return result;

@@ -15,7 +15,10 @@ const log = Array.from({ length: 400 }, (_, i) => `test_${i} ... ${i % 37 === 0 
 );
 const letters = Array.from({ length: 200_000 }, (_, i) => ((i * i * 48_271) % 10_007 < 5_000 ? "a" : "b")).join("");
 
-/** Each pattern begins with literals that never match, so that neither engine can decide by searching for them alone. */
+/**
+ * Some texts begin with a literal of the pattern that leads to no match, so that neither engine can decide by searching for that literal
+ * alone.
+ */
 const cases: readonly (readonly [string, string, string])[] = [
   ["a verdict", "^(PASS|FAIL)\\b", "PASS\nBecause it is so."],
   ["a grade in 20 kB", "Grade: (\\d+) of 10", reply],

@@ -202,7 +202,7 @@ describe("the work of a search", () => {
   });
 
   it("stays bounded if the pattern has more states than the cache", () => {
-    // 2 ** 101 states: which of the last 101 characters were an a.
+    // This pattern needs 2 ** 101 states, because it must remember which of the last 101 characters were an a.
     const source = "[ab]*a[ab]{100}c";
     let seed = 1;
     const text = Array.from({ length: inject("thorough") ? 30_000 : 10_000 }, () => {

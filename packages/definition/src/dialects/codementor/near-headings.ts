@@ -21,7 +21,7 @@ interface NearMiss {
 }
 
 const titles: Readonly<Record<SectionName, string>> = { workflow: "Workflow", prompts: "Prompts", rubric: "Rubric" };
-/** Longer lines are prose. */
+/** Longer lines count as prose and are not checked. */
 const longest = 120;
 
 export class NearHeadings {

@@ -51,7 +51,7 @@ export class DocumentReader {
   readonly #schemas: { name: string; text: string; at: Place }[] = [];
   #schema: { name: string; lines: string[] | null; at: Place | null } | null = null;
   #rubric: { lines: RubricLine[]; at: Place } | null = null;
-  /** Set if the document's first heading is "Rubric". If prose follows it, it is the title. */
+  /** Set if the document's first heading is "Rubric". If no table follows it, it is the title. */
   #maybeTitle: { title: string; lines: string[] } | null = null;
 
   /** Names of the level-1 headings, in lower case. */

@@ -51,7 +51,7 @@ function readTool(fields: Fields, mode: "custom" | "http_request" | null, readin
   const how = mode === null ? null : mode === "custom" ? readDeclared(fields, reading) : readRequest(fields, reading);
   if (mode !== null) fields.done();
   if (written === undefined) return null;
-  // The name gets the form that models know.
+  // The name is converted to the usual form of function names, which models know best.
   const name = written.value.trim().toLowerCase().replaceAll(/\s+/g, "_");
   if (!toolName.test(name)) {
     const message = `'${written.value.slice(0, 80)}' is no name for a tool.`;

@@ -67,7 +67,10 @@ export function closingAt(cursor: TextCursor, stroke: Stroke, at: number): Closi
   return whole === null ? null : { start: at, ...whole };
 }
 
-/** If no closing begins at the start of a run, none begins in its middle. A final dash may still begin a dotted closing. */
+/**
+ * Skips a row of equal characters. If no closing begins at its start, none begins in its middle. Its last dash may still begin a dotted
+ * closing.
+ */
 function endOfSkippableRun(cursor: TextCursor, at: number, stroke: Stroke): number {
   const end = endOfRun(cursor, at, cursor.code(at));
   return stroke === "dotted" && cursor.code(at) === dash && end - at > 1 ? end - 1 : end;
