@@ -1,6 +1,6 @@
 import type { Node, Program } from "@markmill/engine";
 
-/** The workflows that a node calls, itself or by its model. */
+/** The workflows that a node calls directly, or that its model may call. */
 export function calleesOf(program: Pick<Program, "tools"> | undefined, node: Node | undefined): readonly string[] {
   if (node?.kind === "call") return [node.program];
   if (node?.kind !== "prompt") return [];

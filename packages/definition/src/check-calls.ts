@@ -3,8 +3,8 @@ import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
 
 /**
- * Workflows that call each other in a circle are legal, the limit on depth ends them; one that cannot end without calling
- * itself again is not.
+ * Workflows may call each other in a circle, because the limit on depth ends such calls. It is an error if a workflow cannot end without
+ * calling itself again.
  */
 export function checkCalls(parsed: ReadonlyMap<string, LoadedFile>, root: string, report: FindingReport): void {
   const done = new Set<string>();
@@ -50,7 +50,7 @@ export function checkCalls(parsed: ReadonlyMap<string, LoadedFile>, root: string
   }
 }
 
-/** Grows from the workflows that end without any call, until nothing is added. */
+/** Starts with the workflows that end without any call, and adds their callers until nothing is added. */
 function workflowsThatEnd(parsed: ReadonlyMap<string, LoadedFile>): Set<string> {
   const ending = new Set<string>();
   for (let before = -1; before !== ending.size; ) {

@@ -1,13 +1,13 @@
 /**
- * Values in commands, looked at before anything runs: raw places that a model or a student can fill, and places where the shell or
- * another interpreter reads a value as code (engine's fill-command.ts decides at run time).
+ * Checks the values in commands before a run. It reports raw placeholders that a model or a student can fill, and placeholders that the
+ * shell or another interpreter reads as code. The engine's fill-command.ts decides at run time.
  */
 import { commandPlaces, type Operand, type Program } from "@markmill/engine";
 import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
 import { placesIn } from "./template-places.ts";
 
-/** What a model, a student or a person writes while the run goes. */
+/** Variables that a model, a student or a person writes during the run. */
 const foreign = ["RESULT", "CONTENT", "ERROR", "REPORT"];
 
 export function checkCommands(parsed: ReadonlyMap<string, LoadedFile>, report: FindingReport): void {
@@ -45,10 +45,10 @@ export function checkCommands(parsed: ReadonlyMap<string, LoadedFile>, report: F
   }
 }
 
-/** Names whose value can come from outside, in any of the workflows: they share their variables. */
+/** Names whose value can come from outside, in any of the workflows, because the workflows share their variables. */
 function foreignNames(programs: readonly Program[], parsed: ReadonlyMap<string, LoadedFile>): Set<string> {
   const names = new Set(foreign);
-  // What a workflow takes that is called as a tool, a model writes.
+  // A model writes the parameters of a workflow that is called as a tool.
   for (const { tools = {} } of programs)
     for (const tool of Object.values(tools))
       if (tool.kind === "workflow")

@@ -11,7 +11,7 @@ const found = (files: Readonly<Record<string, string>>, code: string) =>
 const forgeable = (body: string, more: Readonly<Record<string, string>> = {}) =>
   found({ "a.md": body, ...more }, "CHECK_FORGEABLE").length;
 
-describe("a check on what a student's program printed", () => {
+describe("a CHECK that relies on output of a student's program", () => {
   it.each([
     `START --> EXECUTE_T["Execute: node checks.mjs"] --> CHECK_P{"RESULT CONTAINS 'PASSED'"}`,
     `START --> EXECUTE_T["Execute: ./grade.sh"] --> CHECK_P{"CONTENT MATCHES '^ok$'"}`,
@@ -35,7 +35,7 @@ describe("a check on what a student's program printed", () => {
     `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: 'See {{RESULT}}'"] --> PROMPT_K["Prompt: 'YES or NO?'"] --> CHECK_P{"RESULT == YES"}`,
     `START --> EXECUTE_T["Execute: source marks.sh"] --> EXECUTE_S["Execute: echo $SCORE"] --> CHECK_P{"RESULT >= 5"}`,
     `START --> EXECUTE_T["Execute: "] --> EXECUTE_S["Execute: echo \${SCORE}"] --> CHECK_P{"RESULT >= 5"}`,
-  ])("is found: %s", (body) => expect(forgeable(body)).toBe(1));
+  ])("is reported in %s", (body) => expect(forgeable(body)).toBe(1));
 
   it.each([
     `START --> EXECUTE_T["Execute: node checks.mjs"] --> CHECK_P{"EXIT_CODE == 0"}`,
@@ -49,16 +49,16 @@ describe("a check on what a student's program printed", () => {
     `START --> EXECUTE_T["Execute: ls > names.txt"] --> CHECK_P{"file:names.txt CONTAINS main"}`,
     `PARAMS["WANT=42"]\n    START --> EXECUTE_T["Execute: ./a"] --> CHECK_P{"WANT == 42"}`,
     `START --> EXECUTE_T["Execute: ./a"]\n    EXECUTE_T --> EXECUTE_J["Execute: cat /judge/key"] --> CHECK_P{"RESULT CONTAINS ok"}\n    EXECUTE_J@{ session: judge }`,
-  ])("is not suspected: %s", (body) => expect(forgeable(body)).toBe(0));
+  ])("is not reported in %s", (body) => expect(forgeable(body)).toBe(0));
 
-  it("is found through called workflows, both ways", () => {
+  it("is found through called workflows, in both directions", () => {
     const callee = { "b.md": `START --> EXECUTE_T["Execute: make test"]` };
     expect(forgeable(`START --> CALL_B[[b.md]] --> CHECK_P{"RESULT CONTAINS ok"}`, callee)).toBe(1);
     const judge = { "b.md": `START --> CHECK_P{"RESULT CONTAINS ok"}` };
     expect(forgeable(`START --> EXECUTE_T["Execute: make test"] --> CALL_B[[b.md]]`, judge)).toBe(1);
   });
 
-  it("is found through a prompt of the document, and where the callee's conversation was told", () => {
+  it("is found through a prompt of the document, and if the callee's conversation contains the output", () => {
     const text = `${chart('START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: User J"] --> CHECK_P{"RESULT == YES"}')}\n# Prompts\n\n## User J\n\nRight? {{RESULT}}\n`;
     const { findings } = loadDefinition({ read: () => new TextEncoder().encode(text) }, "a.md");
     expect(findings.map(({ code }) => code)).toEqual(["CHECK_FORGEABLE"]);
@@ -67,7 +67,7 @@ describe("a check on what a student's program printed", () => {
     expect(forgeable(body, callee)).toBe(1);
   });
 
-  it("is found through tools that run commands, that show files, and that call workflows", () => {
+  it("is found through tools that run commands, show files or call workflows", () => {
     const judged = 'PROMPT_J["Prompt: \'Do the tests pass?\'"] --> CHECK_P{"RESULT == YES"}';
     const count = (tool: string, body: string, more: Readonly<Record<string, string>> = {}) => {
       const files: Readonly<Record<string, string>> = {
@@ -88,7 +88,7 @@ describe("a check on what a student's program printed", () => {
     expect(count("workflow: b.md", alone, callee)).toEqual(["CHECK_FORGEABLE"]);
   });
 
-  it("comes with a way out", () => {
+  it("gets a finding that explains how to avoid it", () => {
     const [finding] = found(
       { "a.md": `START --> EXECUTE_T["Execute: make"] --> CHECK_P{"RESULT == ok"}` },
       "CHECK_FORGEABLE",
@@ -110,7 +110,7 @@ describe("a command", () => {
     "> out.txt cat a",
     "# only a comment\nls",
     "cat <<EOF > a.txt\n./a is run later\nEOF",
-  ])("%j runs nothing of a student", (command) => expect(runsForeignCode(command)).toBe(false));
+  ])("%j runs no code of a student", (command) => expect(runsForeignCode(command)).toBe(false));
   it.each([
     "./a",
     "python3 a.py",
@@ -126,7 +126,7 @@ describe("a command", () => {
     "> out.txt ./a",
     "cat <<EOF | sh\n./a\nEOF",
     "cat <<EOF\n$(./a)\nEOF",
-  ])("%j may", (command) => expect(runsForeignCode(command)).toBe(true));
+  ])("%j may run code of a student", (command) => expect(runsForeignCode(command)).toBe(true));
 });
 
 describe("values in commands", () => {
@@ -143,11 +143,11 @@ describe("values in commands", () => {
     [`START --> EXECUTE_A["Execute: python3 -c 'print({{RESULT}})'"]`, ["COMMAND_PLACE"]],
     [`START --> EXECUTE_A["Execute: echo $(( {{RESULT}} ))"]`, ["COMMAND_PLACE"]],
     [`PARAMS["CMD"]\n    START --> EXECUTE_A["Execute: {{CMD}}"]`, ["COMMAND_WORD"]],
-  ])("%s: %j", (body, expected) => expect(codes(body)).toEqual(expected));
+  ])("%s gives the findings %j", (body, expected) => expect(codes(body)).toEqual(expected));
 });
 
 describe("{{file:…}}", () => {
-  it("is an error in a prompt, a value and a command, with the way to write it", () => {
+  it("is an error in a prompt, a value and a command, with the correct form in the fix", () => {
     const load = (text: string) => loadDefinition({ read: () => new TextEncoder().encode(text) }, "a.md").findings;
     const inPrompt = load(
       `${chart('START --> PROMPT_A["Prompt: User A"]')}\n# Prompts\n\n## User A\n\nRead {{file:in/essay.md}}.\n`,

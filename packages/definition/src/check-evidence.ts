@@ -1,25 +1,27 @@
 /**
- * A CHECK that believes what a student's program printed.
+ * Reports a CHECK that relies on output of a student's program.
  *
- * F1  RESULT is followed from the EXECUTE that wrote it, through the flow, into called workflows and back, and into variables.
- * F2  After an EXECUTE that may run the student's code, files of the session are the student's: what `cat` shows, what file: reads.
- * F3  A model that was told such output answers as the output wants. So do its later replies in the same conversation. A model with tools that
- *     run commands, or that call workflows which do, is told what these print.
- * F4  Variables of the shell are the student's too once the shell has read a file of theirs (`source`), or a model's commands.
+ * F1  RESULT is traced from the EXECUTE that wrote it, through the flow, into called workflows and back, and into variables.
+ * F2  After an EXECUTE that may run the student's code, files of the session count as the student's: both the output of `cat` and the
+ *     content of file: operands.
+ * F3  A model that received such output may answer as the output asks. So may its later replies in the same conversation. A model receives
+ *     such output also from its tools that run commands, and from workflows that it calls.
+ * F4  Shell variables count as the student's, too, after the shell has read one of the student's files (`source`) or has run a model's
+ *     commands.
  * F5  All operands of a CHECK count: both sides, and the values of IN.
  *
- * Linear in nodes and edges for each round, and rounds end when nothing is added.
+ * Each round is linear in nodes and edges. The rounds end when nothing is added.
  */
 import { actsInSession, conditionOperands, type Node, type Operand, type Program } from "@markmill/engine";
 import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
 import { placesIn } from "./template-places.ts";
 
-/** Ids of the EXECUTE nodes whose output a value may be. */
+/** Ids of the EXECUTE nodes whose output may be part of a value. */
 type Origins = ReadonlySet<string>;
 const none: Origins = new Set();
 
-/** What may hold such output: RESULT, the files of the session, variables of its shell, the conversation. */
+/** The channels that may carry such output: RESULT, the files of the session, the variables of its shell, the conversation. */
 const channels = ["result", "session", "shell", "talk"] as const;
 type Flow = Readonly<Record<(typeof channels)[number], Set<string>>>;
 type Passing = Readonly<Record<(typeof channels)[number], Origins>>;
@@ -58,7 +60,7 @@ class ResultFlow {
   readonly #entry = newFlow();
   readonly #before = new Map<string, Flow>();
   readonly #exit = newFlow();
-  /** A conversation that a System prompt opens anew, where only one agent speaks. */
+  /** Whether only one agent speaks in the program. Then every System prompt begins a new conversation. */
   readonly #oneAgent: boolean;
 
   constructor(program: Program) {
@@ -68,7 +70,7 @@ class ResultFlow {
     this.#oneAgent = !named && systems.every((id) => id.toLowerCase() === "system");
   }
 
-  /** One pass over all edges; whether anything was added. */
+  /** Makes one pass over all edges. Returns whether anything was added. */
   round(flows: ReadonlyMap<string, ResultFlow>, variables: Map<string, Set<string>>): boolean {
     let grown = false;
     const add = (to: Set<string>, from: Origins) => {
@@ -116,7 +118,7 @@ class ResultFlow {
     return found;
   }
 
-  /** What the flow holds when the workflow ends. */
+  /** The output that may be in each channel when the workflow ends. */
   get exit(): Flow {
     return this.#exit;
   }
@@ -147,7 +149,7 @@ class ResultFlow {
         const session = new Set([...before.session, ...acts.wrote]);
         const role = node.text.from === "name" ? this.#program.prompts[node.text.name]?.role : undefined;
         const talk = role === "system" && this.#oneAgent ? told : new Set([...before.talk, ...told]);
-        // System and Assistant texts ask nothing.
+        // System and Assistant texts do not call the model.
         return role === "system" || role === "assistant"
           ? { ...before, talk }
           : { ...before, talk, session, result: talk };
@@ -165,7 +167,7 @@ class ResultFlow {
     }
   }
 
-  /** What tools tell the model, and who may have written files through them. */
+  /** Returns the origins of the text that the tools give to the model, and of the files that may be written through them. */
   #actsOf(
     id: string,
     tools: readonly string[],
@@ -186,14 +188,14 @@ class ResultFlow {
     return { told: new Set([...told, ...wrote]), wrote };
   }
 
-  /** Whose output a prompt tells its model. */
+  /** Returns the origins of the text that a prompt sends to its model. */
   #told(text: Operand, before: Flow, variables: ReadonlyMap<string, Origins>): Origins {
     const prompt = text.from === "name" ? this.#program.prompts[text.name] : undefined;
     return this.#valueOf(prompt === undefined ? text : { from: "template", text: prompt.text }, before, variables);
   }
 
   #valueOf(operand: Operand, { result, session }: Flow, variables: ReadonlyMap<string, Origins>): Origins {
-    // A file of the definition is the author's. Another one is read in the session, where programs write.
+    // The author wrote the files of the definition. Any other file is read in the session, where programs write.
     if (operand.from === "file") return Object.hasOwn(this.#program.files, operand.path) ? none : session;
     if (operand.from !== "name" && operand.from !== "template") return none;
     const text = operand.from === "name" ? operand.name : operand.text;
@@ -214,13 +216,13 @@ function inJudge(node: Node): boolean {
   return "session" in node && node.session === "judge";
 }
 
-/** Programs that only show, compare or move files. Whatever else a command names may run what the student wrote. */
+/** Programs that only show, compare or move files. Any other program in a command may run the student's code. */
 const harmless = new Set(
   "[ [[ : basename cat cd chmod cmp comm cp cut date diff dirname du echo egrep exit export expr false fgrep file find fold grep head hostname id join ln ls md5sum mkdir mktemp mv nl od paste printf pwd realpath rev rm rmdir seq set sha1sum sha256sum sleep sort stat tac tail tee test touch tr tree true tsort uname uniq wc which whoami".split(
     " ",
   ),
 );
-/** Of these, the programs whose output depends on no file. */
+/** Those of the harmless programs whose output does not depend on a file. */
 const blind = new Set(
   ": basename cd chmod cp date dirname echo exit export expr false hostname id ln mkdir mktemp mv printf pwd rm rmdir seq set sleep touch true uname whoami".split(
     " ",
@@ -228,7 +230,7 @@ const blind = new Set(
 );
 const keywords = /^(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|in|\{|\}|!|time|function)$/;
 
-/** null: the commands of a reply. */
+/** `command` is null for the commands of a reply. */
 export function runsForeignCode(command: string | null): boolean {
   if (command === null) return true;
   // A here-document may run commands, too.
@@ -236,13 +238,13 @@ export function runsForeignCode(command: string | null): boolean {
   return programsIn(withoutTexts(command)).some((name) => !harmless.has(name));
 }
 
-/** A harmless command that prints what a file holds, or which files there are. */
+/** Whether a harmless command prints the content of a file or the names of files. */
 function showsFiles(command: string): boolean {
   const plain = withoutTexts(command);
   return /[<*?]/.test(plain) || programsIn(plain).some((name) => !blind.has(name));
 }
 
-/** The shell itself reads a file of the student, or what a model wrote. */
+/** Whether the shell itself reads a student's file or commands of a model. */
 function setsVariables(command: string | null): boolean {
   return command === null || /(?:^|[\s;&|(])(?:\.|source|eval)[ \t]/.test(withoutTexts(command));
 }
@@ -251,7 +253,7 @@ function showsVariables(command: string): boolean {
   return /\$\{?[A-Za-z_]/.test(command);
 }
 
-/** What is between quotes names no command; substitutions in it are beyond a glance. A here-document and a comment are no commands. */
+/** Removes text in quotes, here-documents and comments, because they name no command. Substitutions inside quotes are not analysed. */
 function withoutTexts(command: string): string {
   const lines: string[] = [];
   let until: string | null = null;
@@ -268,7 +270,7 @@ function withoutTexts(command: string): string {
     .replaceAll(redirection, " ");
 }
 
-/** `2>&1`, `>&2`, `&> log`, `2>/dev/null`, `<<EOF`: the sign and the word that it takes. What is read stays to be seen as `<`. */
+/** Matches a redirection and its word: `2>&1`, `>&2`, `&> log`, `2>/dev/null`, `<<EOF`. Input from a file stays visible as `<`. */
 const redirection = /(?:&>>?|[0-9]{0,4}>>?[&|]?)[ \t]*[^\s;&|<>()]*|[0-9]{0,4}<<-?[ \t]*[^\s;&|<>()]*/g;
 
 function programsIn(plain: string): string[] {
@@ -284,8 +286,8 @@ function programsIn(plain: string): string[] {
 }
 
 /**
- * Text in quotes names no command; a substitution in it is beyond a glance, and the rest then stays as it is. The same for a quote that
- * nothing closes.
+ * Removes text in quotes, because it names no command. At a substitution inside quotes, or at an unclosed quote, the rest stays unchanged,
+ * because it is not analysed.
  */
 function withoutQuoted(command: string): string {
   const quoted = /'[^']*'|"(?:[^"\\`$]|\\.|\$(?![(]))*"/sy;

@@ -9,7 +9,7 @@ function warnings(chart: string): string[] {
 }
 
 describe("loops", () => {
-  it("a loop that nothing leaves is reported once, in the order of the flow", () => {
+  it("reports a loop without an exit once, in the order of the flow", () => {
     expect(warnings("START --> SET_A[A=1] --> SET_B[B=1] --> SET_C[C=1] --> SET_A")).toEqual([
       "LOOP_WITHOUT_EXIT Only the limit on hits ends this loop: SET_A -> SET_B -> SET_C -> SET_A.",
     ]);
@@ -21,21 +21,21 @@ describe("loops", () => {
     ["a CHECK without an edge for true, which succeeds", "START --> SET_A[A=1] --> CHECK_A{A == 1} -->|FALSE| SET_A"],
     ["an edge to an end", "START --> SET_A[A=1] --> SET_A\nSET_A -->|ERROR| FAILED"],
     ["a command that may fail", 'START --> EXECUTE_A["Execute: x"] --> EXECUTE_A\nEXECUTE_A@{ on-failure: fail }'],
-  ])("%s is a way out", (_, chart) => {
+  ])("accepts as an exit: %s", (_, chart) => {
     expect(warnings(chart)).toEqual([]);
   });
 
-  it("a loop is not left by a command, whose failure goes on", () => {
+  it("reports a loop of a command whose failure continues the flow", () => {
     expect(warnings('START --> EXECUTE_A["Execute: x"] --> EXECUTE_A')).toHaveLength(1);
   });
 
-  it("a loop inside a handler is reported", () => {
+  it("reports a loop inside a handler", () => {
     expect(warnings("START --> SUCCESS\nON_FAILED --> SET_A[A=1] --> SET_A")).toHaveLength(1);
   });
 });
 
-describe("nodes nobody reaches", () => {
-  it("are named, those behind a handler are reached", () => {
+describe("unreachable nodes", () => {
+  it("are reported, but nodes behind a handler count as reachable", () => {
     expect(warnings("START --> SUCCESS\nON_FAILED --> SET_A[A=1]\nSET_B[B=1] --> SET_C[C=1]")).toEqual([
       "NODE_UNREACHABLE No path leads to SET_B.",
       "NODE_UNREACHABLE No path leads to SET_C.",

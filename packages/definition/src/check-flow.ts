@@ -1,4 +1,4 @@
-/** What the drawing itself tells: nodes nobody reaches, loops nobody leaves. Linear in nodes and edges. */
+/** Checks the drawn flow: unreachable nodes, and loops without an exit. Linear in nodes and edges. */
 import type { Node, Program } from "@markmill/engine";
 import type { FindingReport } from "./finding-codes.ts";
 import type { SourceMap } from "./source-map.ts";
@@ -30,12 +30,12 @@ export function checkFlow(program: Program, sources: SourceMap, report: FindingR
   }
 }
 
-/** Can a run end without passing a node that is blocked? */
+/** Returns whether a run can end without passing a blocked node. */
 export function canEnd(program: Program, blocked: (node: Node) => boolean): boolean {
   return new Flow(program).ends(program.entry, blocked);
 }
 
-/** The flow with nodes as numbers: positions in `ids`. */
+/** The flow with numbers for nodes: their positions in `ids`. */
 class Flow {
   readonly ids: readonly string[];
   readonly #program: Program;
@@ -92,7 +92,7 @@ class Flow {
     return (id) => seen[this.#of(id)] === true;
   }
 
-  /** A node at which the run can end: an end, no edge for success, or no edge for a failure that belongs to its work. */
+  /** Whether the run can end at this node: it is an end, it has no edge for success, or it can fail and has no edge for that. */
   #isExit(number: number): boolean {
     const node = this.#program.nodes[this.ids[number] ?? ""];
     if (node === undefined || node.kind === "end" || !this.#succeeds[number]) return true;
@@ -113,7 +113,7 @@ class Flow {
     return seen.some((is, number) => is && passable[number] !== null && this.#isExit(number));
   }
 
-  /** Nodes from which an exit can be reached. */
+  /** The nodes from which an exit can be reached. */
   #leaving(): boolean[] {
     const previous: number[][] = this.#next.map(() => []);
     this.#next.forEach((targets, node) => {
@@ -123,7 +123,7 @@ class Flow {
     return this.#visit(exits, previous);
   }
 
-  /** Strongly connected nodes that form a loop (Tarjan, without recursion) none of whose nodes leads out, in the order of the flow. */
+  /** Finds loops of strongly connected nodes that have no way out (Tarjan's algorithm, without recursion), in the order of the flow. */
   loopsWithoutExit(starts: readonly string[]): string[][] {
     const leaving = this.#leaving();
     const index: number[] = new Array(this.ids.length).fill(-1);

@@ -10,7 +10,7 @@ const found = (body: string, more: Readonly<Record<string, string>> = {}) => {
 const run = `EXECUTE_R["Execute: python main.py"]`;
 const write = `SET_T["Set: file:hidden_test.py=file:hidden.py"]`;
 
-describe("hidden tests in a session where the submission ran", () => {
+describe("hidden tests in a session in which the submission has run", () => {
   it.each([
     ["named by path", `START --> ${run} --> ${write} --> EXECUTE_T["Execute: python hidden_test.py"]`],
     ["found by a test runner", `START --> ${run} --> ${write} --> EXECUTE_T["Execute: pytest -q"]`],
@@ -33,7 +33,7 @@ describe("hidden tests in a session where the submission ran", () => {
       "written by a model and called a test",
       `START --> ${run} --> PROMPT_P["Prompt: 'Write tests'"] --> SET_T["Set: file:test_a.py=RESULT"] --> EXECUTE_T["Execute: pytest"]`,
     ],
-  ])("are told of: %s", (_, body) => {
+  ])("are reported: %s", (_, body) => {
     const [finding] = found(body);
     expect(finding).toMatchObject({ severity: "warning", fix: expect.stringMatching(/judge session/) });
   });
@@ -61,9 +61,9 @@ describe("hidden tests in a session where the submission ran", () => {
       `START --> ${run} --> PROMPT_P["Prompt: 'Repair it'"] --> SET_T["Set: file:main.py=RESULT"] --> EXECUTE_T["Execute: python main.py"]`,
     ],
     ["a file that nothing runs", `START --> ${run} --> ${write} --> EXECUTE_T["Execute: ls"]`],
-  ])("are not suspected: %s", (_, body) => expect(found(body)).toEqual([]));
+  ])("are not reported: %s", (_, body) => expect(found(body)).toEqual([]));
 
-  it("are told of through called workflows, which share the session", () => {
+  it("are found through called workflows, which share the session", () => {
     const callee = { "b.md": chart(`START --> ${write} --> EXECUTE_T["Execute: python hidden_test.py"]`) };
     expect(found(`START --> ${run} --> CALL_B[[b.md]]`, callee)).toHaveLength(1);
     expect(found(`START --> CALL_B[[b.md]]`, callee)).toEqual([]);

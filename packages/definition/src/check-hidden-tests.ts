@@ -1,10 +1,12 @@
 /**
- * Hidden tests outside a judge: a file that the workflow writes into a session in which the submission has run, and then runs there. What
- * the submission left behind (a process, a patched library, a file that is loaded first) can read the tests and change what they say.
+ * Reports hidden tests outside a judge: a file that the workflow writes into a session in which the submission has run, and that it then
+ * runs there. Anything that the submission left behind (a process, a patched library, a file that is loaded first) can read the tests and
+ * change their results.
  *
- * The check follows the session through the flow and into called workflows, which share it. H1  A node warns only when some path leads
- * from a foreign command over the write to the run of the file. H2  A judge session is another session: it neither runs the submission
- * here nor sees what was written here. Linear in nodes and edges for each round, and rounds end when nothing is added.
+ * The check follows the session through the flow and into called workflows, which share it.
+ * H1  A node gets a warning only if some path leads from a foreign command to the write, and then to the run of the file.
+ * H2  A judge session is a different session. It neither runs the submission here nor sees files that were written here.
+ * Each round is linear in nodes and edges. The rounds end when nothing is added.
  */
 import type { Node, Operand, Program } from "@markmill/engine";
 import { runsForeignCode } from "./check-evidence.ts";
@@ -12,7 +14,7 @@ import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
 import { placesIn } from "./template-places.ts";
 
-/** `ran` is a foreign command; the others are files written after one, as JSON of the node and the path. */
+/** `ran` means that a foreign command has run. The other facts are files that were written after it, as JSON of the node and the path. */
 type Facts = Set<string>;
 const RAN = "ran";
 
@@ -50,7 +52,7 @@ class SessionFlow {
     this.#spoken = spoken;
   }
 
-  /** One pass over all edges; whether anything was added. */
+  /** Makes one pass over all edges. Returns whether anything was added. */
   round(flows: ReadonlyMap<string, SessionFlow>): boolean {
     let grown = false;
     const add = (to: Facts, from: ReadonlySet<string>) => {
@@ -81,7 +83,7 @@ class SessionFlow {
     }
   }
 
-  /** What holds when the workflow ends. */
+  /** The facts when the workflow ends. */
   get exit(): ReadonlySet<string> {
     return this.#exit;
   }
@@ -98,7 +100,7 @@ function calleeOf(node: Node): string | null {
   return node.kind === "map" && node.each.kind === "call" ? node.each.program : null;
 }
 
-/** What a node adds to the session's facts. */
+/** The facts that a node adds to the session. */
 function effectsOf(id: string, node: Node, before: ReadonlySet<string>, spoken: ReadonlySet<string>): Facts {
   if (node.kind === "execute" && node.session !== "judge") {
     const added = new Set<string>();
@@ -108,11 +110,11 @@ function effectsOf(id: string, node: Node, before: ReadonlySet<string>, spoken: 
   const writes = node.kind === "set" && node.target.to === "file" && before.has(RAN);
   if (!writes || node.target.to !== "file") return new Set();
   const { path } = node.target;
-  // What a model wrote is its program, unless it is called a test.
+  // A file that a model wrote is the model's own program, unless its name looks like a test.
   return isAuthored(node.value, spoken) || looksLikeTest.test(path) ? new Set([written(id, path)]) : new Set();
 }
 
-/** The statements of a command in their order: what each adds, and which written file it runs. */
+/** The statements of a command in their order, each with the facts that it adds and the written file that it runs. */
 function* follow(
   id: string,
   command: string | null,
@@ -150,7 +152,7 @@ function written(id: string, path: string): string {
 const looksLikeTest = /test|check|spec|hidden|grade|grading|judge|verify|expected/i;
 const testRunner =
   /\b(?:pytest|unittest|nose2|tox|npm (?:run )?(?:test|t)|npx (?:jest|vitest|mocha)|jest|vitest|mocha|node --test|yarn test|pnpm test|make|ctest|mvn|mvnw|gradle|gradlew|go test|cargo test|dotnet test|rspec|rake|phpunit|sbt|stack test|cabal test|ant|bats)\b/;
-/** Files that programs read and that nothing runs. */
+/** Files that programs read but nothing runs. */
 const dataEnding =
   /\.(?:txt|csv|tsv|json|jsonl|xml|ya?ml|toml|md|in|out|dat|data|png|jpe?g|gif|svg|pdf|log|ini|cfg|html?|css)$/i;
 
@@ -174,7 +176,7 @@ function runsFile(statement: string, path: string): boolean {
   return named || globbed || testRunner.test(statement);
 }
 
-/** Without the bodies of here-documents, which are no commands. */
+/** Leaves out the bodies of here-documents, which are not commands. */
 function statementsOf(command: string): string[] {
   const lines = command.split("\n");
   const kept: string[] = [];
@@ -188,7 +190,7 @@ function statementsOf(command: string): string[] {
   return kept.join("\n").split(/;|&&|\|\||\n/);
 }
 
-/** Targets of redirections, of tee and of cp and mv into the session. */
+/** The targets of redirections, of tee, and of cp and mv into the session. */
 function writtenBy(statement: string): string[] {
   const redirected = [...statement.matchAll(/(?<![0-9&<>])>{1,2}\s*(["']?)([\w./-]{1,200})\1/g)].map(
     ([, , path]) => path ?? "",
@@ -197,7 +199,7 @@ function writtenBy(statement: string): string[] {
   return [...redirected, ...teed].filter((path) => path !== "" && !path.startsWith("/dev/"));
 }
 
-/** RESULT, and variables that may hold what a model or a program said. */
+/** RESULT, and variables that may contain the output of a model or a program. */
 function spokenNames(programs: readonly Program[]): ReadonlySet<string> {
   const spoken = new Set(["RESULT", "CONTENT"]);
   const sets = programs.flatMap(({ nodes }) => Object.values(nodes)).filter((node) => node.kind === "set");
@@ -209,7 +211,7 @@ function spokenNames(programs: readonly Program[]): ReadonlySet<string> {
   return spoken;
 }
 
-/** Written by the workflow's author, and not by a model or a program. */
+/** Returns whether the workflow's author wrote the value, and not a model or a program. */
 function isAuthored(value: Operand, spoken: ReadonlySet<string>): boolean {
   const places = (text: string) => placesIn(text).some(({ name }) => spoken.has(name));
   switch (value.from) {

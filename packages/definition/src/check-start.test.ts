@@ -23,16 +23,16 @@ function problems(files: Readonly<Record<string, string>> | string, start: Parti
 const told = (...args: Parameters<typeof problems>) =>
   problems(...args).map(({ severity, code }) => `${severity} ${code}`);
 
-describe("parameters", () => {
+describe("parameters of a run", () => {
   const greet = chart('PARAMS["NAME, STYLE=kind"]\n    START --> ASSIGN_A["Assign: \'{{NAME}} {{STYLE}}\'"]');
 
-  it("that are required and missing stop the run", () => {
+  it("a missing required parameter stops the run", () => {
     expect(told(greet)).toEqual(["error PARAM_MISSING"]);
     expect(told(greet, { variables: { NAME: "" } })).toEqual([]);
     expect(told(greet, { environment: ["NAME"] })).toEqual([]);
   });
 
-  it("that nobody declares stop it, with what was probably meant", () => {
+  it("an undeclared parameter stops the run, with a suggestion", () => {
     expect(problems(greet, { variables: { NAME: "x", STYL: "y" } })).toMatchObject([
       { severity: "error", code: "PARAM_UNKNOWN", fix: "Did you mean STYLE?" },
     ]);
@@ -42,11 +42,11 @@ describe("parameters", () => {
     ]);
   });
 
-  it.each(["CONTENT", "STATUS", "EXIT_CODE"])("named %s stop the run: it writes them itself", (name) => {
+  it.each(["CONTENT", "STATUS", "EXIT_CODE"])("a given %s stops the run, because the run writes it itself", (name) => {
     expect(told(greet, { variables: { NAME: "x", [name]: "0" } })).toEqual(["error PARAM_UNKNOWN"]);
   });
 
-  it("an input that no task reads is a warning; a flowchart takes none", () => {
+  it("an input that no task reads is a warning, and in a flowchart an error", () => {
     const tasks = (prompt: string) =>
       JSON.stringify({
         ...{
@@ -72,7 +72,7 @@ describe("parameters", () => {
     expect(told(chart("START --> SUCCESS"), { variables: { __input: "x" } })).toEqual(["error PARAM_UNKNOWN"]);
   });
 
-  it("that are settings are known by name, and so are their misspellings", () => {
+  it("settings are known by name, and so are their misspellings", () => {
     expect(told(greet, { variables: { NAME: "x", AI_MODEL_NAME: "m", MAX_STEPS: "3", RESULT: "r" } })).toEqual([]);
     expect(problems(greet, { variables: { NAME: "x", MAX_STEP: "3", AI_TEMPRATURE: "1" } })).toMatchObject([
       { code: "PARAM_UNKNOWN", fix: "Did you mean MAX_STEPS?" },
@@ -80,7 +80,7 @@ describe("parameters", () => {
     ]);
   });
 
-  it("of called workflows count: what they declare or use is known, what they require comes from their callers", () => {
+  it("called workflows count: their declared and used names are known, and their callers provide the required ones", () => {
     const files = {
       "a.md": chart("START --> CALL_B[[b.md]]"),
       "b.md": chart('PARAMS["POINTS"]\n    START --> CHECK_A{"LEVEL == high"}'),
@@ -94,21 +94,21 @@ describe("parameters", () => {
 describe("a submission", () => {
   const execute = 'START --> EXECUTE_A["Execute: make"]';
 
-  it("that is required must be there, whoever of the workflows says so", () => {
+  it("must be given if any of the workflows requires it", () => {
     expect(told(chart(execute, "submission: required"))).toEqual(["error SUBMISSION_REQUIRED"]);
     expect(told(chart(execute, "submission: required"), { submission: [] })).toEqual([]);
     const files = { "a.md": chart("START --> CALL_B[[b.md]]"), "b.md": chart(execute, "submission: required") };
     expect(told(files)).toEqual(["error SUBMISSION_REQUIRED"]);
   });
 
-  it("is missed by commands, with a warning, unless the workflow settles it", () => {
+  it("if it is missing, commands cause a warning, unless the workflow sets submission to optional or none", () => {
     expect(told(chart(execute))).toEqual(["warning NO_SUBMISSION"]);
     expect(told(chart(execute), { submission: ["a.c"] })).toEqual([]);
     for (const wish of ["optional", "none"]) expect(told(chart(execute, `submission: ${wish}`))).toEqual([]);
     expect(told(chart(execute, "submission: none"), { submission: ["a.c"] })).toEqual(["warning SUBMISSION_UNUSED"]);
   });
 
-  it("takes three words, which are written again as they were, and no other", () => {
+  it("the setting submission has three values, which are formatted unchanged, and no other", () => {
     for (const wish of ["required", "optional", "none"]) {
       const { definition } = load({ "a.md": chart(execute, `submission: ${wish}`) });
       const program = definition?.programs["a.md"];
@@ -122,10 +122,10 @@ describe("a submission", () => {
   });
 });
 
-describe("files", () => {
+describe("files that a run reads", () => {
   const read = 'ASSIGN_A["Assign: file:essay.md"]';
 
-  it("that nobody gave stop a run without a submission, and are told of one that lacks them", () => {
+  it("a file that is not given stops a run without a submission, and is a warning for a submission without it", () => {
     expect(told(chart(`START --> ${read}`))).toEqual(["error FILE_NOT_GIVEN"]);
     expect(told(chart(`START --> ${read}`), { submission: ["essay.md"] })).toEqual([]);
     expect(told(chart(`START --> ${read}`), { submission: ["other.md"] })).toEqual(["warning FILE_NOT_GIVEN"]);
@@ -142,17 +142,17 @@ describe("files", () => {
     ['START --> ASSIGN_A["Assign: file:a.txt"] --> SET_W["Set: file:a.txt=\'x\'"]', true],
     ['START --> EXECUTE_M["Execute: make"] --> ASSIGN_A["Assign: file:a.txt"]', false],
     ['START --> ASSIGN_A["Assign: file:a.txt"] --> EXECUTE_M["Execute: make"]', true],
-    // Round the loop it may be there.
+    // In the second lap of the loop the file may exist.
     [
       'START --> CHECK_A{"file:a.txt CONTAINS x"}\n    CHECK_A -->|FALSE| EXECUTE_M["Execute: make"] --> CHECK_A',
       false,
     ],
     ['START --> EXECUTE_M["Execute: make"]\n    ON_FAILED --> ASSIGN_A["Assign: file:a.txt"]', false],
-  ])("%s: unmet %j", (body, unmet) => {
+  ])("in %s, the run is stopped: %j", (body, unmet) => {
     expect(told(chart(body)).includes("error FILE_NOT_GIVEN")).toBe(unmet);
   });
 
-  it("that a called workflow writes, or finds written, are met", () => {
+  it("a file that a called workflow writes, or that was written before the call, counts as given", () => {
     const writer = chart("START --> SET_W[\"Set: file:a.txt='x'\"]");
     const reader = chart('START --> ASSIGN_A["Assign: file:a.txt"]');
     expect(
@@ -164,7 +164,7 @@ describe("files", () => {
     expect(told({ "a.md": chart("START --> CALL_R[[r.md]]"), "r.md": reader })).toEqual(["error FILE_NOT_GIVEN"]);
   });
 
-  it("of a submission that is given are no warning of the definition", () => {
+  it("a file of the given submission causes no warning of the definition", () => {
     const { findings } = load({ "a.md": chart(`START --> ${read}`) });
     expect(findings.map(({ code }) => code)).toEqual(["FILE_NOT_IN_WORKSPACE"]);
     expect(settleFindings(findings, ["essay.md"])).toEqual([]);

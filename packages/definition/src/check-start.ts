@@ -1,6 +1,6 @@
 /**
- * What must be there before a run begins: parameters, the submission, the files it reads. Pure, for every way a run can be started. What a
- * called workflow needs counts like the root's own: the whole definition is looked at.
+ * Checks the requirements of a run before it begins: parameters, the submission, and the files that the run reads. It is pure and applies
+ * to every way of starting a run. It checks the whole definition, so the requirements of a called workflow count like those of the root.
  */
 import {
   conditionOperands,
@@ -21,11 +21,11 @@ export interface Start {
   readonly variables: Readonly<Record<string, string>>;
   /** Names of environment variables that the run may read. */
   readonly environment?: readonly string[];
-  /** Paths of the submission's files; null: there is none. */
+  /** Paths of the submission's files; null if there is no submission. */
   readonly submission: Iterable<string> | null;
 }
 
-/** error: the run does not start. warning: it starts, and the record says it. */
+/** error: the run does not start. warning: the run starts, and its record contains the warning. */
 export interface StartFinding {
   readonly severity: "error" | "warning";
   readonly code: StartFindingCode;
@@ -37,7 +37,9 @@ export function checkStart(definition: Definition, start: Start): StartFinding[]
   return [...checkParameters(definition, start), ...checkSubmission(definition, start)];
 }
 
-/** A given value would be lost, or taken for what the run found out. RESULT may be given: it is where a run begins. */
+/**
+ * A given value for these variables would be lost, or mistaken for a result of the run. RESULT may be given, because a run begins with it.
+ */
 const writtenByRun: ReadonlySet<string> = new Set(["CONTENT", "STATUS", "EXIT_CODE"]);
 
 function checkParameters({ programs, root }: Definition, { variables, environment = [] }: Start): StartFinding[] {
@@ -83,7 +85,7 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
       continue;
     }
     if (name === inputName && !used.has(name)) {
-      // A table of inputs may be for several workflows of tasks, of which some need none.
+      // A table of inputs may be used for several workflows of tasks, and some of them need no input.
       const isTasks = programs[root]?.dialect === "tasks";
       findings.push({
         severity: isTasks ? "warning" : "error",
@@ -108,7 +110,7 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
   return findings;
 }
 
-/** The run's input has no default, and may be needed on some ways through the flow only. */
+/** The run's input has no default. Only some ways through the flow may need it. */
 function checkInput(program: Program | undefined, variables: Start["variables"]): StartFinding[] {
   const needs = program === undefined ? undefined : inputNeeded(program);
   if (needs === undefined || Object.hasOwn(variables, inputName)) return [];
@@ -116,14 +118,14 @@ function checkInput(program: Program | undefined, variables: Start["variables"])
   return [{ severity: "warning", code: "INPUT_MISSING", message, fix: "Add --input TEXT." }];
 }
 
-/** The first node that fails without the run's input. */
+/** Returns the first node that fails without the run's input. */
 export function inputNeeded({ nodes }: Program): string | undefined {
   return Object.keys(nodes).find((id) =>
     nodes[id]?.reads?.some(({ value, required }) => required && value.from === "variable" && value.name === inputName),
   );
 }
 
-/** A name that is used without being declared is a parameter, too, if a poorly documented one. */
+/** Lists the used names. A name that is used without a declaration counts as a parameter, too. */
 export function namesUsed({ prompts, nodes, edges, result }: Program): string[] {
   const texts = Object.values(prompts).map(({ text }) => text);
   const names: string[] = [];
@@ -198,13 +200,13 @@ function reachesExecute({ programs }: Definition): boolean {
   );
 }
 
-/** What nodes passed so far may have written: these paths, or after a command anything. */
+/** The files that earlier nodes may have written: these paths, or any path after a command. */
 interface Written {
   anything: boolean;
   readonly paths: Set<string>;
 }
 
-/** A definition does not change, and is started many times. */
+/** A definition does not change and is started many times, so the result is cached. */
 const unmetByDefinition = new WeakMap<Definition, readonly string[]>();
 
 function unmetOf(definition: Definition): readonly string[] {
@@ -215,7 +217,7 @@ function unmetOf(definition: Definition): readonly string[] {
   return found;
 }
 
-/** Files that are read where nothing before can have made them, on any way through the flow. */
+/** Files that are read before any node can have created them, on at least one way through the flow. */
 function unmetReads({ programs, root }: Pick<Definition, "programs" | "root">): string[] {
   const entries = new Map<string, Written>();
   const before = new Map<string, Written>();
@@ -297,7 +299,7 @@ function reachable(programs: Definition["programs"], root: string): string[] {
   return files;
 }
 
-/** With those inside them. */
+/** Also lists the operands inside other operands. */
 function operandsOf(node: Node): readonly Operand[] {
   const { reads = [], after = [] } = node;
   const found = [...ownOperands(node), ...[...reads, ...after].map(({ value }) => value)];

@@ -10,11 +10,11 @@ function decode(...bytes: number[]): { text: string | null; found: string[] } {
 }
 
 describe("decodeSource", () => {
-  it("drops a byte order mark and ends lines with a line feed", () => {
+  it("removes a byte order mark and ends lines with a line feed", () => {
     expect(decode(0xef, 0xbb, 0xbf, 0x61, 0x0d, 0x0a, 0x62, 0x0d, 0x63)).toEqual({ text: "a\nb\nc", found: [] });
   });
 
-  it("tells which byte is not UTF-8 and in which line", () => {
+  it("reports which byte is not UTF-8, and its line", () => {
     expect(decode(0x61, 0x0a, 0x62, 0xff).found).toEqual(["2:1 NOT_UTF8 Byte 3 (0xff) is not valid UTF-8."]);
   });
 
@@ -28,7 +28,7 @@ describe("decodeSource", () => {
     expect(decode(...bytes).found[0]).toContain("NOT_UTF8");
   });
 
-  it("agrees with the platform's decoder on what is valid", () => {
+  it("accepts the same bytes as the platform's decoder", () => {
     const strict = new TextDecoder("utf-8", { fatal: true });
     const bytes = fc.array(fc.oneof(fc.nat(255), fc.constantFrom(0xe2, 0x82, 0xac, 0xf0, 0x9f, 0x98, 0x80)), {
       maxLength: 12,
@@ -47,11 +47,11 @@ describe("decodeSource", () => {
     );
   });
 
-  it("refuses NUL with its place", () => {
+  it("refuses NUL and reports its place", () => {
     expect(decode(0x61, 0x0a, 0x62, 0x00).found[0]).toMatch(/^2:2 NUL_CHARACTER/);
   });
 
-  it("refuses a file over the cap and takes one at the cap", () => {
+  it("refuses a file over the size limit and accepts one at the limit", () => {
     const report = new Report();
     expect(decodeSource(new Uint8Array(MAX_FILE_BYTES + 1).fill(0x20), "f.md", report)).toBeNull();
     expect(report.findings.map(({ code }) => code)).toEqual(["FILE_TOO_LARGE"]);

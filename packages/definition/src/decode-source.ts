@@ -3,8 +3,8 @@ import type { FindingReport } from "./finding-codes.ts";
 export const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Bytes of a file as text: UTF-8, without a byte order mark, lines ended by a line feed. null, with an error, when they are
- * no text or too many.
+ * Decodes a file as text: UTF-8 without a byte order mark, with line feeds as line ends. Returns null and reports an error if the bytes are
+ * not text or are too many.
  */
 export function decodeSource(bytes: Uint8Array, file: string, report: FindingReport): string | null {
   const start = { file, line: 1, column: 1 };
@@ -31,7 +31,7 @@ export function decodeSource(bytes: Uint8Array, file: string, report: FindingRep
   return normaliseText(new TextDecoder("utf-8").decode(bytes), file, report);
 }
 
-/** As decodeSource, for text that is already decoded. */
+/** Does the same as decodeSource for text that is already decoded. */
 export function normaliseText(raw: string, file: string, report: FindingReport): string | null {
   const text = raw.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const nul = text.indexOf("\0");
@@ -52,7 +52,7 @@ function countLines(bytes: Uint8Array, end: number): number {
   return lines;
 }
 
-/** Well-formed as in table 3-7 of the Unicode standard: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/** Well-formed means table 3-7 of the Unicode standard: no overlong forms, no surrogates, nothing above U+10FFFF. */
 function firstInvalidByte(bytes: Uint8Array): number | null {
   let at = 0;
   while (at < bytes.length) {

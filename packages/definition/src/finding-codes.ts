@@ -1,8 +1,8 @@
 import type { Report } from "./report.ts";
 
-/** Codes of findings that any dialect may have. A code keeps its meaning for ever; what a dialect adds stands in its folder. */
+/** Codes of findings that every dialect may report. The meaning of a code never changes. Codes of one dialect are in its folder. */
 export interface CodeEntry {
-  /** What it says, and where that comes from. */
+  /** The meaning of the code and the cause of the finding. */
   readonly means: string;
   readonly fix: string;
 }
@@ -124,7 +124,7 @@ export const findingCodes = {
 export type FindingCode = keyof typeof findingCodes;
 export type FindingReport = Report<FindingCode>;
 
-/** What is found when a run is to start. */
+/** Findings when a run starts. */
 export const startFindingCodes = {
   PARAM_MISSING: { means: "A parameter without a default was given no value.", fix: "Give it: NAME=VALUE." },
   PARAM_UNKNOWN: {

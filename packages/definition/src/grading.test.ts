@@ -31,7 +31,7 @@ const rubricOf = (ids: readonly string[]): Rubric => ({
 });
 
 describe("a workflow that grades", () => {
-  it("has its rubric as a section, a file, or from its class", () => {
+  it("gets its rubric from a section, a file, or its class", () => {
     const section = load({ "a.md": flow(grade, `# Rubric\n\n${table}\n${names}\n`) });
     expect(section.told).toEqual([]);
     expect(section.program?.nodes.GRADE_WORK).toEqual({ kind: "grade", task: { from: "name", name: "Sort it" } });
@@ -48,7 +48,7 @@ describe("a workflow that grades", () => {
     expect(other.definition?.hash).not.toBe(given.definition?.hash);
   });
 
-  it("gives its rubric and its ways to those it calls, unless they have their own", () => {
+  it("passes its rubric and grading settings to its callees, unless they have their own", () => {
     const root = flow(
       'START --> CALL_A[["b.md"]]',
       `# Rubric\n\n${table}\n${names}\n`,
@@ -120,17 +120,17 @@ describe("a workflow that grades", () => {
       flow(grade, `# Rubric\n\n${table}\n${names}\n`, "---\ngrade: { review: { pass: 50 } }\n---\n"),
       "error FRONT_MATTER_VALUE a.md:2:26",
     ],
-  ])("%s is told at its place", (_, text, wanted) => {
+  ])("reports %s at its place", (_, text, wanted) => {
     expect(load({ "a.md": text }).told).toContain(wanted);
   });
 
-  it("a class's rubric that nothing uses is an error", () => {
+  it("a class's rubric that no workflow uses is an error", () => {
     expect(load({ "a.md": flow("START --> SUCCESS") }, { rubric: rubricOf(["a"]) }).told).toEqual([
       "error GRADE_MISSING a.md:1:1",
     ]);
   });
 
-  it("comes back from its written form as it was", () => {
+  it("is the same after it is formatted and read again", () => {
     const head = "---\ngrade: { twice: flagged, panel: [a, b], review: { pass: 50%, flags: [injection] } }\n---\n";
     const rows = [
       names,
@@ -146,7 +146,7 @@ describe("a workflow that grades", () => {
     expect(load({ "a.md": formatWorkflow(program) }).program).toEqual(program);
   });
 
-  it("without rubric and GRADE is the program it always was", () => {
+  it("a workflow without a rubric and a GRADE keeps its program unchanged", () => {
     const prose = flow("START --> SUCCESS", "# Rubric\n\nBe kind.\n");
     const { program, told } = load({ "a.md": prose });
     expect(told).toEqual([]);

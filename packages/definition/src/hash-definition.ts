@@ -1,6 +1,7 @@
 /**
- * What names a definition. It covers the root's path, every file that had a part in it, and the programs that were compiled from them: same
- * hash, same programs, same beginning, also where two versions of the compiler work side by side on one database.
+ * Computes the hash that identifies a definition. It covers the root's path, every file that is part of it, and the programs that were
+ * compiled from them. So the same hash means the same programs and the same entry, even if two versions of the compiler use one database at
+ * the same time.
  */
 import { createHash } from "node:crypto";
 import type { Program } from "@markmill/engine";
@@ -10,7 +11,7 @@ export interface HashedFile {
   readonly sha256: string;
 }
 
-/** sha256, in hex. The order of files and programs does not matter. */
+/** Returns sha256 in hex. The order of files and programs does not matter. */
 export function hashDefinition(
   root: string,
   files: readonly HashedFile[],

@@ -28,7 +28,7 @@ const load = (files: Record<string, string>, path = "a.wf.md") => {
 };
 
 describe("judge in the front matter", () => {
-  it("takes a folder's files to the top of /judge, and files under their names", () => {
+  it("puts a folder's files at the top of /judge, and single files under their own names", () => {
     const { judge, texts, codes } = load(
       {
         "units/a.wf.md": workflow("{ files: [tests, ../shared/lib.py], memory: 64m, wall: 10s, of: workspace }"),
@@ -49,7 +49,7 @@ describe("judge in the front matter", () => {
     });
   });
 
-  it("takes an autograder, folder or zip, beside other files, and is written as it was read", () => {
+  it("accepts an autograder, as a folder or a zip, beside other files, and formats it unchanged", () => {
     const folder = {
       "a.wf.md": workflow("{ files: tests, autograder: { from: hw, setup: skip } }"),
       "tests/check.sh": "one",
@@ -82,11 +82,11 @@ describe("judge in the front matter", () => {
     ["{ autograder: hw.zip }", { "hw.zip": `autograder PK\u0005\u0006${"\0".repeat(18)}` }, "error JUDGE_AUTOGRADER"],
     ["{ autograder: hw.tar }", { "hw.tar": "x" }, "error JUDGE_AUTOGRADER"],
     ["{ autograder: gone }", {}, "error JUDGE_FILE_MISSING"],
-  ])("refuses as an autograder %s", (judge, files, code) => {
+  ])("refuses as an autograder: %s", (judge, files, code) => {
     expect(load({ "a.wf.md": workflow(judge), ...files }).codes).toEqual([code]);
   });
 
-  it("is part of the definition's hash, and reaches nothing else of the program", () => {
+  it("is part of the definition's hash, and does not change the rest of the program", () => {
     const files = { "a.wf.md": workflow("{ files: tests }"), "tests/check.sh": "one" };
     const first = load(files);
     expect(first.definition?.files.map(({ path }) => path)).toEqual(["a.wf.md", "tests/check.sh"]);
@@ -103,7 +103,7 @@ describe("judge in the front matter", () => {
     ["two of one name", "{ files: [tests, more] }", "error JUDGE_FILE_TWICE"],
     ["a folder with a hidden file", "{ files: partly }", "warning JUDGE_FILE_HIDDEN"],
     ["an unknown setting", "{ file: tests }", "error FRONT_MATTER_KEY"],
-  ])("tells of files that are %s", (_, judge, code) => {
+  ])("reports files that are %s", (_, judge, code) => {
     const { codes } = load({
       "a.wf.md": workflow(judge),
       "tests/check.sh": "one",
@@ -117,14 +117,14 @@ describe("judge in the front matter", () => {
     expect(codes).toEqual([code]);
   });
 
-  it("refuses too many and too large", () => {
+  it("refuses too many or too large files", () => {
     const many = Object.fromEntries(Array.from({ length: 2001 }, (_, index) => [`tests/${index}`, "x"]));
     expect(load({ "a.wf.md": workflow("{ files: tests }"), ...many }).codes).toEqual(["error JUDGE_FILES_TOO_MANY"]);
     const large = { "tests/large": "x".repeat(4 * 1024 * 1024 + 1) };
     expect(load({ "a.wf.md": workflow("{ files: tests }"), ...large }).codes).toEqual(["error JUDGE_FILES_TOO_MANY"]);
   });
 
-  it("warns where nothing uses it, and does without it", () => {
+  it("causes a warning if no node uses it, and is not needed for a judge session", () => {
     const plain = chart.replace("EXECUTE_TESTS@{ session: judge }\n", "");
     expect(load({ "a.wf.md": workflow("{}", plain) }).codes).toEqual(["warning JUDGE_UNUSED"]);
     const { definition, codes } = load({ "a.wf.md": chart });
@@ -138,7 +138,7 @@ describe("judge in the front matter", () => {
     expect(codes).toEqual(["error JUDGE_FROM_REPLY"]);
   });
 
-  it("is read back as it was written", () => {
+  it("is the same after it is formatted and read again", () => {
     const files = shelf({ "tests/check.sh": "one", "units/lib.py": "two" });
     for (const judge of [
       "{}",
@@ -158,7 +158,7 @@ describe("judge files on disk", () => {
   const root = mkdtempSync(join(tmpdir(), "markmill-judge-"));
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  it("follows no link, and keeps bytes that are no text", () => {
+  it("links are not followed, and bytes that are not text are kept", () => {
     mkdirSync(join(root, "tests/data"), { recursive: true });
     writeFileSync(join(root, "a.wf.md"), workflow("{ files: tests }"));
     writeFileSync(join(root, "secret.txt"), "secret");

@@ -1,6 +1,6 @@
 /**
- * The teacher's files of a judge session, taken into the definition. A folder's files stand at the top of /judge, a file under its
- * own name; two of one name are a mistake, not an overlay. They reach no prompt and no session of a student.
+ * Copies the teacher's files for a judge session into the definition. The files of a folder are placed at the top of /judge, and a single
+ * file under its own name. Two files with the same name are a mistake, not an overlay. These files reach no prompt and no student session.
  */
 import type { Place } from "./finding.ts";
 import type { FindingReport } from "./finding-codes.ts";
@@ -15,7 +15,7 @@ export interface JudgeFiles {
   readonly from: readonly string[];
   /** Base64, by path below /judge. */
   readonly files: Readonly<Record<string, string>>;
-  /** Paths below the root of all that was taken. */
+  /** Paths below the root of all files that were copied. */
   readonly read: readonly string[];
 }
 
@@ -119,7 +119,7 @@ export function readJudgeFiles(
   };
 }
 
-/** An autograder as teachers have it: a folder or a zip with run_autograder at its top. A zip is unpacked where it is used. */
+/** Reads an autograder: a folder or a zip file with run_autograder at its top. A zip file is unpacked where it is used. */
 export function readAutograder(
   workspace: Workspace,
   file: string,
@@ -173,7 +173,7 @@ function exists(workspace: Workspace, path: string): boolean {
   );
 }
 
-/** A workspace that cannot tell its folders has those that its list of paths names. */
+/** If the workspace cannot list its folders, they come from its list of paths. */
 function treeOf(workspace: Workspace, folder: string): { files: readonly string[]; leftOut: readonly string[] } {
   if (workspace.tree !== undefined) return workspace.tree(folder) ?? { files: [], leftOut: [] };
   const files = [...(workspace.list?.() ?? [])].filter((path) => path.startsWith(`${folder}/`)).sort();

@@ -20,7 +20,7 @@ const codes = (files: Record<string, string | Uint8Array>, path = "a.wf.md", env
   loadDefinition(shelf(files), path, { environment }).findings.map(({ code }) => code);
 
 describe("a definition that is too large", () => {
-  it("is a finding: many workflows that each carry the same long file", () => {
+  it("is a finding if many workflows each contain the same long file", () => {
     const long = "x".repeat(4 * 1024 * 1024);
     const reads = (to: string) => chart(`START --> PROMPT_C["Prompt: file:c.txt"] --> ${to}`);
     const many = Object.fromEntries(
@@ -34,7 +34,7 @@ describe("a definition that is too large", () => {
   });
 });
 
-describe("the hash", () => {
+describe("the hash of a definition", () => {
   const files = {
     "a.wf.md": chart('START --> CALL_B[[b.wf.md]] --> PROMPT_C["Prompt: file:c.txt"]', "\n!INCLUDE d.md\n"),
     "b.wf.md": chart("START --> SUCCESS"),
@@ -54,7 +54,7 @@ describe("the hash", () => {
       expect(hash({ [path]: `${files[path]}\n` })).not.toBe(first);
   });
 
-  it("tells two workflows apart that call each other and so are made of the same files", () => {
+  it("differs for two workflows that call each other and so consist of the same files", () => {
     const pair = {
       "a.wf.md": chart("START --> CHECK_A{RESULT == x} -->|FALSE| CALL_B[[b.wf.md]]"),
       "b.wf.md": chart("START --> CHECK_B{RESULT == x} -->|FALSE| CALL_A[[a.wf.md]]"),
@@ -65,7 +65,7 @@ describe("the hash", () => {
     expect(a?.hash).not.toBe(b?.hash);
   });
 
-  it("covers the compiled programs, so that two compilers never mean different things by one hash", () => {
+  it("covers the compiled programs, so that two compilers never use one hash for different programs", () => {
     const { definition } = loadDefinition(shelf(files), "a.wf.md");
     if (definition === null) throw new Error("no definition");
     const { root, files: sources, programs } = definition;
@@ -79,7 +79,7 @@ describe("the hash", () => {
     expect(hashDefinition(root, sources, other)).not.toBe(definition.hash);
   });
 
-  it("lists the files with their content hashes, sorted", () => {
+  it("the definition lists the files with their content hashes, sorted", () => {
     const { definition } = loadDefinition(shelf(files), "a.wf.md");
     expect(definition?.files.map(({ path }) => path)).toEqual(["a.wf.md", "b.wf.md", "c.txt", "d.md"]);
     expect(definition?.files[2]).toEqual({
@@ -89,7 +89,7 @@ describe("the hash", () => {
     });
   });
 
-  it("reads each file once, so that an edit in between cannot part hash and program", () => {
+  it("each file is read once, so that an edit in between cannot separate hash and program", () => {
     const reads: string[] = [];
     const workspace = shelf(files);
     const read = (path: string) => {
@@ -101,8 +101,8 @@ describe("the hash", () => {
   });
 });
 
-describe("places", () => {
-  it("of nodes, edges, prompts and parameters are known", () => {
+describe("places in the source", () => {
+  it("are known for nodes, edges, prompts and parameters", () => {
     const files = {
       "a.wf.md": chart('PARAMS["A, B=1"]\nSTART --> PROMPT_X[Prompt: User X]', "# Prompts\n## User X\n{{A}}{{B}}\n"),
     };
@@ -115,7 +115,7 @@ describe("places", () => {
   });
 });
 
-describe("input that is no workflow", () => {
+describe("input that is not a workflow", () => {
   it.each([
     ["a missing file", {}, ["FILE_MISSING"]],
     ["an empty file", { "a.wf.md": "" }, ["FILE_EMPTY"]],
@@ -126,11 +126,11 @@ describe("input that is no workflow", () => {
     ["text without a flowchart", { "a.wf.md": "# T\n" }, ["NO_FLOWCHART"]],
     ["a flowchart without nodes", { "a.wf.md": chart("") }, ["NO_START"]],
     ["a flowchart of parameters alone", { "a.wf.md": chart('PARAMS["A"]') }, ["NO_START"]],
-  ])("%s", (_, files, expected) => {
+  ])("refuses %s", (_, files, expected) => {
     expect(codes(files)).toEqual(expected);
   });
 
-  it("a path outside the root is refused", () => {
+  it("refuses a path outside the root", () => {
     expect(codes({}, "../a.wf.md")).toEqual(["FILE_MISSING"]);
   });
 
@@ -140,9 +140,9 @@ describe("input that is no workflow", () => {
   });
 });
 
-describe("unusual but sound", () => {
+describe("unusual but valid input", () => {
   const simple = chart("START --> SUCCESS");
-  it("CRLF and a byte order mark change nothing in the program", () => {
+  it("CRLF and a byte order mark do not change the program", () => {
     const text = chart("START --> PROMPT_X[Prompt: User X]", "# Prompts\n## User X\n\none\n\ntwo\n");
     const plain = loadDefinition(shelf({ "a.wf.md": text }), "a.wf.md").definition;
     const odd = loadDefinition(shelf({ "a.wf.md": `\ufeff${text.replaceAll("\n", "\r\n")}` }), "a.wf.md").definition;
@@ -171,7 +171,7 @@ describe("unusual but sound", () => {
     expect(definition?.programs["a.wf.md"]?.prompts["User X"]?.text.length).toBeGreaterThan(5_000_000);
   });
 
-  it("names known from the environment, a caller or a callee are no mistake", () => {
+  it("names from the environment, a caller or a callee are known", () => {
     const files = {
       "a.wf.md": chart("START --> SET_X[\"X='1'\"] --> CALL_B[[b.wf.md]] --> PROMPT_Y[\"Prompt: '{{Y}} {{HOME}}'\"]"),
       "b.wf.md": chart('START --> CHECK_X{X == 1} --> SET_Y["Y=X"]'),
@@ -180,12 +180,12 @@ describe("unusual but sound", () => {
     expect(codes(files)).toEqual(["VARIABLE_UNKNOWN"]);
   });
 
-  it("names in prompts of the front matter are looked at, too", () => {
+  it("names in prompts of the front matter are checked, too", () => {
     const matter = '---\nprompts: { "User X": "{{NOBODY}}" }\n---\n';
     expect(codes({ "a.wf.md": matter + chart("START --> PROMPT_X[Prompt: User X]") })).toEqual(["VARIABLE_UNKNOWN"]);
   });
 
-  it("a call cycle with a way out is a warning, one without is an error", () => {
+  it("a cycle of calls with an exit is a warning, and one without an exit is an error", () => {
     const guarded = chart(
       "START --> CHECK_A{RESULT == x}\nCHECK_A -->|TRUE| CALL_B[[b.wf.md]]\nCHECK_A -->|FALSE| SUCCESS",
     );
@@ -196,7 +196,7 @@ describe("unusual but sound", () => {
     expect(codes({ "a.wf.md": simple })).toEqual([]);
   });
 
-  it("an include cycle through other files is named with its chain", () => {
+  it("a cycle of includes through other files is reported with its chain", () => {
     const files = {
       "a.wf.md": `${simple}\n!INCLUDE x/b.md\n`,
       "x/b.md": "!INCLUDE c.md",
@@ -219,13 +219,13 @@ describe("unusual but sound", () => {
     expect(codes(files)).toEqual(["INCLUDE_TOO_LARGE"]);
   });
 
-  it("includes nested too deep are refused", () => {
+  it("includes that are nested too deep are refused", () => {
     const files: Record<string, string> = { "a.wf.md": `${simple}\n!INCLUDE l0.md\n`, "l30.md": "x" };
     for (let level = 0; level < 30; level++) files[`l${level}.md`] = `!INCLUDE l${level + 1}.md\n`;
     expect(codes(files)).toEqual(["INCLUDE_DEPTH"]);
   });
 
-  it("a code block left open in an included file ends with that file", () => {
+  it("an open code block in an included file ends with that file", () => {
     const files = {
       "a.wf.md": chart("START --> PROMPT_Y[Prompt: User Y]", "# Prompts\n## User X\n!INCLUDE b.md\n## User Y\ny\n"),
       "b.md": "```\nopen",
@@ -250,14 +250,14 @@ describe("protected files", () => {
     ["START --> CALL_A[[/.env]]", "", "CALL_PROTECTED"],
     ["START --> SUCCESS", "\n!INCLUDE /.env\n", "INCLUDE_PROTECTED"],
     ["START --> SUCCESS", "\n!INCLUDE ．env\n", "INCLUDE_PROTECTED"],
-  ])("%s %s is an error, and nothing of the file is taken", (body, rest, code) => {
+  ])("%s %s is an error, and no content of the file is used", (body, rest, code) => {
     const { definition, findings } = found(body, rest);
     expect(definition).toBeNull();
     expect(findings.map((finding) => finding.code)).toContain(code);
     expect(JSON.stringify(findings)).not.toContain("hunter2");
   });
 
-  it("a workspace may refuse more: what a link leads to, Markmill's own folder", () => {
+  it("a workspace may refuse more files: targets of links, and Markmill's own folder", () => {
     const files = shelf({ "a.wf.md": chart('START --> ASSIGN_A["Assign: file:notes.md"]'), "notes.md": "hunter2" });
     const { findings } = loadDefinition({ ...files, refuses: (path) => path === "notes.md" }, "a.wf.md");
     expect(findings).toMatchObject([{ code: "FILE_PROTECTED", severity: "error" }]);
@@ -267,7 +267,7 @@ describe("protected files", () => {
     expect(found("START --> SUCCESS", "", ".env").findings).toMatchObject([{ code: "FILE_PROTECTED" }]);
   });
 
-  it("a command may write dot-files of its sandbox", () => {
+  it("a command may write dot-files in its sandbox", () => {
     expect(found("START --> SET_A[\"Set: file:.pylintrc='x'\"]").findings).toEqual([]);
   });
 });
@@ -279,7 +279,7 @@ describe("a workflow as a tool", () => {
   const load = (files: Record<string, string>) => loadDefinition(shelf(files), "a.wf.md");
   const toolOf = (files: Record<string, string>) => load(files).definition?.programs["a.wf.md"]?.tools?.look;
 
-  it("takes what the callee takes, but for settings; its words are the author's, or the callee's title", () => {
+  it("has the callee's parameters except settings, and the author's description or the callee's title", () => {
     const files = {
       "a.wf.md": offering("{ workflow: below/b.wf.md }"),
       "below/b.wf.md": callee("WHAT, HOW=well, MAX_COST=3, AI_MODEL, NOTE="),
@@ -300,7 +300,7 @@ describe("a workflow as a tool", () => {
     expect(toolOf(worded)).toMatchObject({ description: "Looks." });
   });
 
-  it("belongs to the definition: the hash covers it, and one that is not there is told where it is named", () => {
+  it("is part of the definition: the hash covers it, and a missing workflow is reported where it is named", () => {
     const files = { "a.wf.md": offering("{ workflow: b.wf.md }"), "b.wf.md": callee("X") };
     const { definition } = load(files);
     expect(Object.keys(definition?.programs ?? {})).toEqual(["a.wf.md", "b.wf.md"]);
@@ -311,7 +311,7 @@ describe("a workflow as a tool", () => {
     expect(codes({ "a.wf.md": offering("{ workflow: b.wf.md, url: 'https://h/' }") })).toEqual(["FRONT_MATTER_VALUE"]);
   });
 
-  it("may call itself, which is told; arguments that a model writes are not to be put into commands as they are", () => {
+  it("may call itself, with a warning, and a model's arguments must not be inserted raw into commands", () => {
     expect(codes({ "a.wf.md": offering("{ workflow: a.wf.md }") })).toEqual(["CALL_CYCLE"]);
     const raw = callee("X", 'START --> EXECUTE_A["Execute: echo {{{X}}}"]');
     expect(codes({ "a.wf.md": offering("{ workflow: b.wf.md }"), "b.wf.md": raw })).toEqual(["COMMAND_RAW"]);
@@ -319,7 +319,7 @@ describe("a workflow as a tool", () => {
     expect(codes({ "a.wf.md": called, "b.wf.md": raw })).toEqual([]);
   });
 
-  it("is written again as it was", () => {
+  it("is the same after it is formatted and read again", () => {
     const files = { "sub/a.wf.md": offering("{ workflow: b.wf.md }"), "sub/b.wf.md": callee("X") };
     const program = loadDefinition(shelf(files), "sub/a.wf.md").definition?.programs["sub/a.wf.md"];
     if (program === undefined) throw new Error("does not load");

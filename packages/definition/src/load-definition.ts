@@ -1,9 +1,9 @@
 /**
- * A workflow with all it includes, calls and reads, as one definition.
+ * Loads a workflow with all files that it includes, calls and reads, as one definition.
  *
- * D1  Same hash, same programs and same beginning (hash-definition.ts). Two workflows that call each other are made of the same files
- *     and are two definitions.
- * D2  Pure: the workspace is asked for bytes, nothing else is touched.
+ * D1  The same hash means the same programs and the same entry (hash-definition.ts). Two workflows that call each other consist of the same
+ *     files but are two definitions.
+ * D2  Pure: it reads bytes from the workspace and touches nothing else.
  */
 import type { Program } from "@markmill/engine";
 import type { Rubric } from "@markmill/grading";
@@ -26,13 +26,13 @@ import type { SourceMap } from "./source-map.ts";
 import { normalise, type Workspace } from "./workspace.ts";
 
 export interface Definition {
-  /** Of the root; what it calls may be of another. */
+  /** The dialect of the root. Called workflows may have another one. */
   readonly dialect: Dialect;
   /** sha256, in hex. */
   readonly hash: string;
-  /** Path of the workflow that was asked for. */
+  /** The path of the requested workflow. */
   readonly root: string;
-  /** By path: the root and every workflow it calls, directly or through others. */
+  /** By path: the root and every workflow that it calls, directly or through others. */
   readonly programs: Readonly<Record<string, Program>>;
   readonly files: readonly { readonly path: string; readonly sha256: string; readonly bytes: number }[];
   readonly sources: Readonly<Record<string, SourceMap>>;
@@ -41,7 +41,7 @@ export interface Definition {
 export interface LoadOptions {
   /** Names of environment variables that a run may read. */
   readonly environment?: readonly string[];
-  /** A class's own, in place of the workflow's; it is part of the definition. */
+  /** A class's own rubric, which replaces the workflow's. It is part of the definition. */
   readonly rubric?: Rubric;
 }
 
@@ -52,7 +52,7 @@ export interface Loaded {
 }
 
 const MAX_WORKFLOWS = 500;
-/** Of all programs together: each carries its own copy of the files it reads. */
+/** The limit for all programs together, because each contains its own copy of the files that it reads. */
 const MAX_DEFINITION_CHARACTERS = 32 * 1024 * 1024;
 
 export function loadDefinition(disk: Workspace, path: string, options: LoadOptions = {}): Loaded {
@@ -118,7 +118,7 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
   };
 }
 
-/** What is hashed is what was compiled, also while somebody edits the files. */
+/** Reads each file once, so that the hashed bytes are the compiled bytes, even if somebody edits the files meanwhile. */
 function readOnce(workspace: Workspace): Workspace {
   const bytes = new Map<string, Uint8Array | undefined>();
   let listed: string[] | null = null;
@@ -136,7 +136,7 @@ function readOnce(workspace: Workspace): Workspace {
   };
 }
 
-/** All texts of a program, and a little for each thing in it. */
+/** Counts all texts of a program, and a small constant for each other value. */
 function charactersOf(value: unknown): number {
   if (typeof value === "string") return value.length + 3;
   if (typeof value !== "object" || value === null) return 6;
@@ -145,7 +145,7 @@ function charactersOf(value: unknown): number {
   return sum;
 }
 
-/** The root and all it calls, each read by the dialect that knows it. */
+/** Loads the root and all workflows that it calls, each with the dialect that recognises it. */
 function loadAll(
   workspace: Workspace,
   root: string,
@@ -201,7 +201,7 @@ function loadAll(
   return { dialect, files };
 }
 
-/** Variables are visible to callees and come back from them, so a name set in any of the files is known in all. */
+/** Callees see variables and return them, so a name that one file sets is known in all files. */
 function checkNames(
   files: ReadonlyMap<string, LoadedFile>,
   environment: readonly string[],
@@ -212,7 +212,7 @@ function checkNames(
   for (const file of files.values()) file.checkNames(known, report);
 }
 
-/** By file as loaded, then by place. */
+/** Sorts by file, in the order of loading, then by place. */
 function inOrder(findings: readonly Finding[]): Finding[] {
   const order = new Map<string, number>();
   for (const { at } of findings) if (!order.has(at.file)) order.set(at.file, order.size);

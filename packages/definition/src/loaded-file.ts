@@ -9,9 +9,9 @@ export interface LoadedFile {
   readonly program: Program | null;
   readonly sources: SourceMap;
   readonly findings: readonly Finding[];
-  /** Paths of files that were included or read, the file itself apart. */
+  /** Paths of files that were included or read, without the file itself. */
   readonly read: readonly string[];
-  /** Nodes that call another file, of whatever dialect, and tools by which models do. */
+  /** Nodes that call another file of any dialect, and tools by which models call it. */
   readonly calls: readonly {
     readonly node: string;
     readonly program: string;
@@ -20,6 +20,9 @@ export interface LoadedFile {
   }[];
   /** Names of variables that the file gives a value. */
   readonly defines: readonly string[];
-  /** Reports the names it uses that have no value. `known`: those that any file of the definition, or the engine, gives one. */
+  /**
+   * Reports the names in the file that have no value. `known`: the names that get a value from any file of the definition or from the
+   * engine.
+   */
   readonly checkNames: (known: ReadonlySet<string>, report: FindingReport) => void;
 }

@@ -2,7 +2,7 @@ import { limitSettingNames, type ModelSettings, modelSettingNames } from "@markm
 
 export const modelSettings: Readonly<Record<string, keyof ModelSettings>> = modelSettingNames;
 
-/** The variable that holds what a run is given as its input, where its dialect has such a thing. */
+/** The variable with the input of a run, if its dialect has an input. */
 export const inputName = "__input";
 
 /** Names that have a value without being declared. */

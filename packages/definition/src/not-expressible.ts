@@ -1,4 +1,4 @@
-/** A program holds something that a dialect has no words for; it came from another one, or was changed while it ran. */
+/** Thrown if a dialect cannot express a part of a program. Such a program comes from another dialect, or was changed during its run. */
 export class NotExpressible extends Error {
   constructor(dialect: string, what: string) {
     super(`The ${dialect} dialect has no words for ${what}.`);

@@ -59,15 +59,15 @@ describe("openWorkspace", () => {
       expect(read(path), path).toBeUndefined();
   });
 
-  it("reads neither folders nor pipes nor what is not there", () => {
+  it("reads no folders, no pipes and no missing files", () => {
     for (const path of ["units", "pipe", "nothing.md", "a.wf.md/x"]) expect(read(path), path).toBeUndefined();
   });
 
-  it("reads one byte more than the cap of a huge file, so that it can be refused as too large", () => {
+  it("reads one byte more than the limit of a huge file, so that it can be refused as too large", () => {
     expect(openWorkspace(root).read("huge.md")).toHaveLength(MAX_FILE_BYTES + 1);
   });
 
-  it("reads no protected file, whatever leads to it, and says that it refuses it", () => {
+  it("reads no protected file by any path or link, and reports that it refuses it", () => {
     const workspace = openWorkspace(root, { closed: [join(root, "state")] });
     const paths = [".env", "units/../.env", ".ENV", "notes.md", ".git/config", "docs/config", "tls.key"];
     for (const path of [...paths, "state/record.md", "other/record.md"]) {
@@ -78,7 +78,7 @@ describe("openWorkspace", () => {
     expect(workspace.refuses?.("nothing.md")).toBe(false);
   });
 
-  it("lists files, hidden folders apart", () => {
+  it("lists all files except those in hidden folders", () => {
     expect([...(openWorkspace(root).list?.() ?? [])]).toEqual([
       "a.wf.md",
       "huge.md",

@@ -1,10 +1,10 @@
 /**
- * The one file of this package that touches the disk.
+ * The only file of this package that reads the disk.
  *
- * W1  Nothing outside the directory is read: a path is resolved with all its symbolic links before it is opened.
- * W2  No protected path is read (protected-path.ts), neither by its own name nor by that of what a link leads to, and nothing of the
- *     `closed` folders (MARKMILL_HOME, wherever it lies).
- * W3  Only regular files up to the cap are read; one byte more is read than allowed, so that the loader can say "too large".
+ * W1  Nothing outside the directory is read: all symbolic links of a path are resolved before it is opened.
+ * W2  No protected path is read (protected-path.ts), whether its own name or the target of a link is protected. Nothing in the `closed`
+ *     folders is read (MARKMILL_HOME, at any location).
+ * W3  Only regular files up to the size limit are read. One byte more than allowed is read, so that the loader can report "too large".
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, realpathSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
@@ -12,15 +12,15 @@ import { MAX_FILE_BYTES } from "./decode-source.ts";
 import { isProtectedPath } from "./protected-path.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** Files named in suggestions, at most; folders below this depth are not searched. */
+/** The highest number of files in suggestions. Folders below MAX_LIST_DEPTH are not searched. */
 const MAX_LISTED = 2000;
 const MAX_LIST_DEPTH = 6;
-/** More than a judge may have: the loader then says so. */
+/** More files than a judge may have, so that the loader can report it. */
 const MAX_WALKED = 5000;
 const MAX_WALK_DEPTH = 20;
 
 export interface WorkspaceOptions {
-  /** Folders, absolute, of which nothing is read even where they lie below the directory. */
+  /** Absolute paths of folders that are never read, even if they are inside the directory. */
   readonly closed?: readonly string[];
 }
 
@@ -77,7 +77,7 @@ function isBelow(path: string, folder: string): boolean {
 function readRegularFile(real: string): Uint8Array | undefined {
   let handle: number;
   try {
-    // O_NONBLOCK: a named pipe would block the open for ever. O_NOFOLLOW: a link put there since was not looked at.
+    // O_NONBLOCK: a named pipe would block the open for ever. O_NOFOLLOW: a link that was created since then has not been checked.
     handle = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   } catch {
     return undefined;
@@ -98,7 +98,7 @@ function readRegularFile(real: string): Uint8Array | undefined {
   }
 }
 
-/** Everything below a folder, hidden files too; links are told and not followed. */
+/** Lists everything below a folder, including hidden files. Links are listed but not followed. */
 function walk(folder: string, prefix: string, depth: number, files: string[], leftOut: string[]): void {
   const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) {

@@ -9,8 +9,8 @@ const chance = (seed: number) => {
   };
 };
 
-describe("JSON with places", () => {
-  it("is read as JSON.parse reads it, with every digit", () => {
+describe("parseJson", () => {
+  it("gives the same value as JSON.parse, and keeps every digit", () => {
     const text =
       ' {"a": [1.50, -2e+3, 12345678901234567890], "b": {"c": null, "d": true}, "e": "\\u00e9\\n\\"", "f": []} ';
     const parsed = parseJson(text);
@@ -21,7 +21,7 @@ describe("JSON with places", () => {
     );
   });
 
-  it("knows where every value stands", () => {
+  it("reports the place of every value", () => {
     const text = '{\n  "a": [10, {"b": "x"}]\n}';
     const parsed = parseJson(text);
     if (!parsed.ok || parsed.value.is !== "object") throw new Error("no object");
@@ -55,14 +55,14 @@ describe("JSON with places", () => {
     ['{"a"', 4, "end of the file"],
     ['{"a":', 5, "end of the file"],
     ["]", 0, "value is needed"],
-  ])("%j is told at its place", (text, at, words) => {
+  ])("reports the mistake in %j at its place", (text, at, words) => {
     const parsed = parseJson(text);
     expect(parsed).toMatchObject({ ok: false, code: "JSON_SYNTAX", message: expect.stringContaining(words) });
     expect(parsed.ok ? -1 : parsed.at).toBeGreaterThanOrEqual(Math.max(0, at - 2));
     expect(parsed.ok ? -1 : parsed.at).toBeLessThanOrEqual(at + 3);
   });
 
-  it("takes what JSON.parse takes and nothing else, whatever is broken in it", () => {
+  it("accepts exactly the texts that JSON.parse accepts", () => {
     const next = chance(7);
     const valid = '{"tasks": [{"id": "A", "n": [1, -2.5e3, true, false, null, "x\\n\\u0041"]}], "steps": {}}';
     for (let round = 0; round < 5_000; round++) {
@@ -83,7 +83,7 @@ describe("JSON with places", () => {
     }
   });
 
-  it("is bounded in depth, without a stack of its own", () => {
+  it("limits the depth, and does not recurse", () => {
     const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
     expect(parseJson(nested(mostDepth)).ok).toBe(true);
     expect(parseJson(nested(mostDepth + 1))).toMatchObject({ ok: false, code: "JSON_TOO_DEEP", at: mostDepth });
@@ -91,7 +91,7 @@ describe("JSON with places", () => {
     expect(parseJson('{"a":'.repeat(1_000_000))).toMatchObject({ ok: false, code: "JSON_TOO_DEEP" });
   });
 
-  it("is bounded in how much there is", () => {
+  it("limits the number of values", () => {
     expect(parseJson(`[${"0,".repeat(1_500_000)}0]`)).toMatchObject({ ok: false, code: "JSON_TOO_MANY" });
   });
 });

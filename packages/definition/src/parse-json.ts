@@ -1,8 +1,9 @@
 /**
- * Strict JSON with the place of every value. Tokens come from jsonc-parser's scanner; the grammar stands here, without recursion, so that
- * no nesting is too deep for the stack. Comments, trailing commas and the like are told as what they are.
+ * Parses strict JSON with the place of every value. The tokens come from jsonc-parser's scanner. The grammar is implemented here without
+ * recursion, so deep nesting cannot overflow the stack. Findings name comments, trailing commas and similar mistakes.
  *
- * J1  Total: every text is either one value or one finding. J2  Linear in the text; values and depth are bounded.
+ * J1  Total: every text gives either one value or one finding.
+ * J2  Linear in the text. Values and depth are bounded.
  */
 import type { Json } from "@markmill/engine";
 import { createScanner, type JSONScanner } from "jsonc-parser";
@@ -11,7 +12,7 @@ export type JsonValue =
   | { readonly is: "object"; readonly at: number; readonly members: readonly JsonMember[] }
   | { readonly is: "array"; readonly at: number; readonly items: readonly JsonValue[] }
   | { readonly is: "string"; readonly at: number; readonly text: string }
-  /** As it is written: no digit is lost. */
+  /** The original spelling, so that no digit is lost. */
   | { readonly is: "number"; readonly at: number; readonly written: string }
   | { readonly is: "boolean"; readonly at: number; readonly value: boolean }
   | { readonly is: "null"; readonly at: number };
@@ -125,7 +126,7 @@ function parse(text: string): JsonValue {
       value = plainValue(scanner, text, kind);
       kind = next(scanner, text);
     }
-    // What the value ends: its container, perhaps that one's too.
+    // The value may complete its container, and that may complete the next one.
     for (;;) {
       const inner = open.at(-1);
       if (value !== null) {
@@ -165,7 +166,7 @@ function parse(text: string): JsonValue {
 
 const comma = "Put a comma between two entries, and a closing bracket after the last.";
 
-/** The key and its colon; gives the first token of the value. */
+/** Reads the key and its colon. Returns the first token of the value. */
 function readKey(scanner: JSONScanner, text: string, kind: number, into: Extract<Open, { is: "object" }>): number {
   if (kind !== token.string) {
     const found = shown(scanner, text, kind);
@@ -182,7 +183,7 @@ function readKey(scanner: JSONScanner, text: string, kind: number, into: Extract
   return next(scanner, text);
 }
 
-/** JSON's own form of a number; the scanner takes a little more. */
+/** JSON's own form of a number. The scanner accepts slightly more. */
 const number = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 
 function plainValue(scanner: JSONScanner, text: string, kind: number): JsonValue {
@@ -209,7 +210,7 @@ function plainValue(scanner: JSONScanner, text: string, kind: number): JsonValue
   }
 }
 
-/** The next token that is no white space. */
+/** The next token that is not white space. */
 function next(scanner: JSONScanner, text: string): number {
   for (;;) {
     const kind: number = scanner.scan();
@@ -234,7 +235,7 @@ function shown(scanner: JSONScanner, text: string, kind: number): string {
   return `'${text.slice(at, at + Math.min(scanner.getTokenLength(), 30))}'`;
 }
 
-/** Back to text without white space; texts and numbers are what they were. Nesting is bounded (mostDepth). */
+/** Writes the value as text without white space. Strings and numbers keep their content. Nesting is bounded (mostDepth). */
 export function compactJson(value: JsonValue): string {
   switch (value.is) {
     case "object":
@@ -252,7 +253,7 @@ export function compactJson(value: JsonValue): string {
   }
 }
 
-/** Plain data again; numbers become numbers. */
+/** Converts to plain data, with numbers as JavaScript numbers. */
 export function plainJson(value: JsonValue): Json {
   return JSON.parse(compactJson(value)) as Json;
 }

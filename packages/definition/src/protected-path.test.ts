@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { isProtectedPath } from "./protected-path.ts";
 
-describe("a protected path", () => {
+describe("isProtectedPath", () => {
   it.each([
     ".env",
     ".env.local",
@@ -34,7 +34,7 @@ describe("a protected path", () => {
     "credentials.json",
     "secrets.yaml",
     "ｓｅｃｒｅｔｓ.yaml",
-  ])("%j is one", (path) => expect(isProtectedPath(path)).toBe(true));
+  ])("%j is protected", (path) => expect(isProtectedPath(path)).toBe(true));
 
   it.each([
     "prompt.md",
@@ -51,5 +51,5 @@ describe("a protected path", () => {
     "Grüße.md",
     "日本語.md",
     "",
-  ])("%j is none", (path) => expect(isProtectedPath(path)).toBe(false));
+  ])("%j is not protected", (path) => expect(isProtectedPath(path)).toBe(false));
 });

@@ -1,10 +1,10 @@
 /**
- * Paths that no workflow reads from the host, whoever wrote it: dot-files and dot-folders (`.env`, `.git`, `.markmill`, `.ssh`) and
- * files that hold keys.
+ * Paths that no workflow may read from the host, regardless of its author: dot-files and dot-folders (`.env`, `.git`, `.markmill`, `.ssh`)
+ * and files with keys.
  *
- * G1  Judged by what a file system may take the name for, not by its bytes: case, compatibility forms (`．env`), characters that some
- *     file systems ignore, trailing dots and spaces, and streams (`x.pem::$DATA`) make no difference.
- * G2  Every segment counts: what lies below a dot-folder is as protected as the folder.
+ * G1  A path is checked by the names that a file system may read it as, not by its bytes. Case, compatibility forms (`．env`), characters
+ *     that some file systems ignore, trailing dots and spaces, and streams (`x.pem::$DATA`) make no difference.
+ * G2  Every segment counts: a path below a dot-folder is as protected as the folder.
  */
 const ignorable = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]/gu;
 
@@ -18,7 +18,7 @@ const keyFiles = [
   /^service[-_]account.*\.json$/,
 ];
 
-/** `path` is relative to the folder that may be read; `.` and `..` in it make it no safer and no worse. */
+/** `path` is relative to the folder that may be read. `.` and `..` in it make no difference. */
 export function isProtectedPath(path: string): boolean {
   const segments = path.split(/[/\\]/).map(plainName);
   return segments.some((name, index) => {
@@ -34,7 +34,7 @@ function plainName(segment: string): string {
   return (stream > 0 ? name.slice(0, stream) : name).replace(/(?<=[^. ])[. ]+$/, "");
 }
 
-/** Words of the findings about such paths. */
+/** The texts of findings about such paths. */
 export const protectedReason = "dot-files, key files and Markmill's own folder are closed to workflows";
 export const protectedFix =
   "Copy what the workflow needs into a file with an ordinary name, such as notes.md, without any secret.";

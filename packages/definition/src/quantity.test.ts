@@ -43,7 +43,7 @@ describe("amounts", () => {
     ["1e3", null],
   ])("reads the money %j as %j nanodollars", (text, expected) => expect(parseMoney(text)).toBe(expected));
 
-  it("reads back what it writes", () => {
+  it("reads back the amounts that it writes", () => {
     fc.assert(
       fc.property(fc.nat(1e9), fc.nat(1e12), (milliseconds, nanodollars) => {
         expect(parseDuration(formatDuration(milliseconds))).toBe(milliseconds);
@@ -62,13 +62,13 @@ describe("amounts", () => {
     ["9000000", money, 9e15],
     ["9999999", money, null],
     ["9000000.000000001", money, null],
-  ])("%j is held to the bound of its kind", (text, amount, expected) => {
+  ])("applies the bound of its kind to %j", (text, amount, expected) => {
     const read = readAmount(amount, text);
     expect(read.ok ? read.value : null).toBe(expected);
     if (!read.ok) expect(read.problem).toContain("at most");
   });
 
-  it("text that is no amount gets an example instead of a bound", () => {
+  it("for text that is not an amount, shows an example instead of the bound", () => {
     expect(readAmount(duration, "soon")).toEqual({ ok: false, problem: "expected something like 10m, 90s or 1h30m" });
   });
 });

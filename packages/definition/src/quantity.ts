@@ -1,11 +1,11 @@
 /**
- * Amounts as people write them. The parsers give null for text that is no such amount and do not judge its size; `readAmount`
- * does, so that no program holds a number that its own text cannot give back.
+ * Reads amounts as people write them. The parsers return null for text that is not such an amount, and do not check its size. `readAmount`
+ * checks the size, so that a program contains only numbers that can be written back as text.
  */
 const durations: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const sizes: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 
-/** Ten years: longer is a slip of the keyboard. */
+/** Ten years: a longer time is a typing mistake. */
 const LONGEST_MS = 10 * 365 * 86_400_000;
 /** Nine million dollars: the largest round amount whose nanodollars are a safe integer. */
 const MOST_NANODOLLARS = 9_000_000 * 1e9;
@@ -46,7 +46,7 @@ export function readAmount(
   return { ok: true, value };
 }
 
-/** `10m`, `1h30m`, `500ms`; a bare number is seconds. */
+/** `10m`, `1h30m`, `500ms`. A number without a unit is in seconds. */
 export function parseDuration(text: string): number | null {
   const trimmed = text.trim().toLowerCase();
   if (/^\d+(?:\.\d{1,3})?$/.test(trimmed)) return Math.round(Number(trimmed) * 1000);
@@ -65,7 +65,7 @@ export function formatDuration(milliseconds: number): string {
   return `${milliseconds}ms`;
 }
 
-/** `512m`, `1g`, `64k`, `2gb`, `1GiB` in powers of 1024; a bare number is bytes. */
+/** `512m`, `1g`, `64k`, `2gb`, `1GiB` in powers of 1024. A number without a unit is in bytes. */
 export function parseSize(text: string): number | null {
   const found = /^(\d+)\s?([bkmgt]?)(?:i?b)?$/.exec(text.trim().toLowerCase());
   if (found === null) return null;

@@ -78,7 +78,7 @@ describe("a rubric", () => {
     ]);
   });
 
-  it("is not looked for in a code block, and ends at the next section", () => {
+  it("is ignored in a code block, and ends at the next section", () => {
     const text = `\`\`\`\n# Rubric\n\`\`\`\n# Rubric\n| id | criterion | points |\n|-|-|-|\n| a | A | 1 |\n# Prompts\n| b | B | 1 |\n`;
     expect(readRubricFile(text, "r.md").rubric?.criteria.map(({ id }) => id)).toEqual(["a"]);
   });
@@ -108,15 +108,15 @@ describe("a rubric", () => {
     ["| a | A goes on\nhere | 1 |\n| b | B | 2 |", "RUBRIC_ROW:8:1"],
     ["| a | A | -1 |", "RUBRIC_POINTS:3:1"],
     ["", "RUBRIC_EMPTY:3:1"],
-  ])("%j is told of at its place", (row, code) => {
+  ])("the mistake in %j is reported at its place", (row, code) => {
     expect(findings(HEAD + row)).toContain(code);
   });
 
-  it("takes a sentence with a bar below the table for what it is", () => {
+  it("a sentence with a bar below the table is not read as a row", () => {
     expect(findings(`${HEAD}| a | A | 1 |\n\nSteps are 1 \\| 2 \\| 3, or \`a | b | c\`, or | alone.\n`)).toEqual([]);
   });
 
-  it("says what was meant", () => {
+  it("findings suggest the right word", () => {
     const fix = (text: string) => readRubricFile(text, "r.md").findings[0]?.fix;
     expect(fix(`${HEAD}| a | A | 1 | binry |`)).toMatch("mean binary?");
     expect(fix(`${HEAD}| a | A | 1 | | | tset |`)).toMatch(/mean tests?\?/);
@@ -124,7 +124,7 @@ describe("a rubric", () => {
     expect(fix("# Rubric\n| id | criterion | ponts |\n|-|-|-|\n")).toMatch("mean points?");
   });
 
-  it("that is missing, has no table or stands twice is told of", () => {
+  it("is reported if it is missing, has no table or appears twice", () => {
     expect(findings("# Nothing\n")).toEqual(["RUBRIC_MISSING:1:1"]);
     expect(findings("# Rubric\ntext\n")).toEqual(["RUBRIC_TABLE:1:1"]);
     expect(findings("# Rubric\n| id | points |\n|-|-|\n| a | 1 |\n")).toEqual(["RUBRIC_COLUMN:2:3"]);

@@ -1,4 +1,4 @@
-// The `# Rubric` section of a Markdown file, a workflow or a file of its own.
+// Reads the `# Rubric` section of a Markdown file, which is a workflow or a separate file.
 import { type Rubric, type RubricFindingCode, type RubricLine, readRubric } from "@markmill/grading";
 import type { Finding } from "./finding.ts";
 import type { FindingCode } from "./finding-codes.ts";

@@ -19,13 +19,13 @@ describe("renderFinding", () => {
     );
   });
 
-  it("does without the source, also when the line does not exist", () => {
+  it("works without the source, and if the line does not exist", () => {
     const short = "a.wf.md:2:6: error KIND_UNKNOWN: What is PROMT?\nfix: Write PROMPT.";
     expect(renderFinding(finding)).toBe(short);
     expect(renderFinding(finding, "one line only")).toBe(short);
   });
 
-  it("shows a long line around the caret only", () => {
+  it("shows only the part of a long line around the caret", () => {
     const far = { ...finding, at: { ...finding.at, line: 1, column: 5001 } };
     const [, line = "", caret = ""] = renderFinding(far, `${"x".repeat(5000)}!${"y".repeat(5000)}`).split("\n");
     expect(line.length).toBeLessThan(140);

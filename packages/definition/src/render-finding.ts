@@ -1,6 +1,6 @@
 import type { Finding } from "./finding.ts";
 
-/** Wider source lines are shown around the caret only. */
+/** Of longer source lines, only the part around the caret is shown. */
 const WIDEST_LINE = 120;
 
 /** `file:line:col: error CODE: message`, the source line with a caret below, and the fix. */

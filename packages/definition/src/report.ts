@@ -1,10 +1,13 @@
 import type { Finding, Place } from "./finding.ts";
 import { suggest } from "./suggest.ts";
 
-/** Suggestions cost the number of candidates; past this many a file is beyond spelling. */
+/**
+ * The highest number of suggestions, because each costs time in proportion to the number of candidates. A file with more mistakes needs no
+ * help with spelling.
+ */
 const SUGGESTIONS = 200;
 
-/** Gathers findings, all of them, in the order in which they are met. `Code`: those that it takes. */
+/** Collects all findings in the order in which they are found. `Code`: the codes that it accepts. */
 export class Report<Code extends string = string> {
   readonly findings: Finding[] = [];
   #suggestions = SUGGESTIONS;
@@ -25,7 +28,7 @@ export class Report<Code extends string = string> {
     return this.findings.some((finding) => finding.severity === "error");
   }
 
-  /** `Did you mean X? ` when a candidate is near, else the empty string. */
+  /** Returns `Did you mean X? ` if a similar candidate exists, else the empty string. */
   didYouMean(word: string, candidates: Iterable<string> | (() => Iterable<string>)): string {
     if (this.#suggestions === 0) return "";
     this.#suggestions -= 1;

@@ -1,6 +1,6 @@
 import type { Finding } from "./finding.ts";
 
-/** Findings as they stand once a submission is known: a file that came with it is not missing. null: none is known. */
+/** Removes findings about files that the submission contains. `submission` null: no submission is known. */
 export function settleFindings(findings: readonly Finding[], submission: Iterable<string> | null): readonly Finding[] {
   if (submission === null) return findings;
   const given = new Set(submission);

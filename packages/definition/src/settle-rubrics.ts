@@ -1,6 +1,6 @@
 /**
- * Which rubric a GRADE judges by: the class's, the file's own, or that of the workflow that was asked for. After this each program that
- * grades holds it, so that a run needs nothing but its program. Programs that do not grade stay as they are, and keep their hash.
+ * Decides which rubric a GRADE uses: the class's, the file's own, or that of the requested workflow. Afterwards each program that grades
+ * contains its rubric, so a run needs only its program. Programs that do not grade stay unchanged and keep their hash.
  */
 import type { Json, Node, Program } from "@markmill/engine";
 import type { Rubric } from "@markmill/grading";
@@ -9,7 +9,7 @@ import type { LoadedFile } from "./loaded-file.ts";
 
 const TEST_RESULTS = "TEST_RESULTS";
 
-/** By file, the programs that changed. */
+/** The programs that changed, by file. */
 export function settleRubrics(
   parsed: ReadonlyMap<string, LoadedFile>,
   root: string,
@@ -81,7 +81,7 @@ function tellUnused(
   }
 }
 
-/** Results are what a judge session left, and no text of the flow. */
+/** TEST_RESULTS contains only the results of a judge session. No text of the flow may write it. */
 function checkResults(parsed: ReadonlyMap<string, LoadedFile>, report: FindingReport): void {
   for (const [file, { program, sources }] of parsed) {
     const start = { file, line: 1, column: 1 };

@@ -1,12 +1,12 @@
 /**
- * What models are told of workflows they may call as tools: arguments are what the callee takes, words its title where its caller has none.
- * Known when all files are loaded; programs without such tools stay as they are, and keep their hash.
+ * Completes tools that are workflows: the arguments are the parameters of the callee, and the description is the callee's title if the
+ * caller gives none. This is possible when all files are loaded. Programs without such tools stay unchanged and keep their hash.
  */
 import { isSetting, type Json, type Program, type Tool, type WorkflowTool } from "@markmill/engine";
 import { inputNeeded, namesUsed } from "./check-start.ts";
 import { builtInNames, inputName } from "./names.ts";
 
-/** As an argument. */
+/** The name of the argument for the run's input. */
 const input = "input";
 const mostWords = 4_096;
 const mostShown = 200;
@@ -29,9 +29,9 @@ function settle(tool: WorkflowTool, callee: Program): WorkflowTool {
     properties[input] = { type: "string", description: "What the workflow works on." };
     if (inputNeeded(callee) !== undefined) required.push(input);
   }
-  // What a workflow of tasks has in its memory is its own; where there is an input, that is what it takes.
+  // A workflow of tasks keeps its memory to itself: if it has an input, the input is its only argument.
   for (const { name, default: otherwise } of takesInput ? [] : callee.params) {
-    // Settings are the author's: a model chooses neither models nor limits.
+    // The author chooses the settings: a model may set neither models nor limits.
     if (builtInNames.has(name) || isSetting(name)) continue;
     const known =
       otherwise === null || otherwise === "" ? {} : { description: `Without it: ${otherwise.slice(0, mostShown)}` };

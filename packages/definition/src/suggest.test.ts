@@ -8,18 +8,18 @@ describe("suggest", () => {
     ["EXCEUTE", "EXECUTE"],
     ["strat", "START"],
     ["CALLL", "CALL"],
-  ])("takes %s for %s", (word, meant) => {
+  ])("suggests for %s the word %s", (word, meant) => {
     expect(suggest(word, ["START", "SET", "CHECK", "PROMPT", "EXECUTE", "CALL"])).toBe(meant);
   });
 
-  it("gives nothing when no candidate is near", () => {
+  it("suggests nothing if no candidate is similar", () => {
     expect(suggest("banana", ["START", "SET"])).toBeNull();
     expect(suggest("x", ["SET"])).toBeNull();
     expect(suggest("", ["A"])).toBeNull();
     expect(suggest("A".repeat(65), ["A".repeat(65)])).toBeNull();
   });
 
-  it("prefers the nearer candidate, then the earlier", () => {
+  it("prefers the most similar candidate, and of equal ones the earlier", () => {
     expect(suggest("SCOER", ["SCOPE", "SCORE"])).toBe("SCORE");
     expect(suggest("AB1", ["AB2", "AB3"])).toBe("AB2");
   });

@@ -1,9 +1,9 @@
-/** Words longer than this are not compared: nobody misspells them by two letters. */
+/** Longer words are not compared, because a word of this length is rarely a misspelt name. */
 const LONGEST_WORD = 64;
-/** Comparing costs some microseconds per candidate; who has more names than this looks them up. */
+/** Each comparison costs some microseconds. With more candidates than this, there is no suggestion. */
 const MOST_CANDIDATES = 2000;
 
-/** The candidate a misspelt word most likely means, or null. Case is no difference; ties go to the earlier candidate. */
+/** Returns the candidate that a misspelt word most likely means, or null. Case is ignored. Of equal candidates, the earlier one wins. */
 export function suggest(word: string, candidates: Iterable<string>): string | null {
   const wanted = word.toLowerCase();
   if (wanted.length === 0 || wanted.length > LONGEST_WORD) return null;
@@ -22,7 +22,7 @@ export function suggest(word: string, candidates: Iterable<string>): string | nu
   return best;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one text into the other. */
+/** The number of insertions, deletions, replacements and swaps of neighbours that turn one text into the other. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -1,18 +1,18 @@
-/** Places in a text that is filled when a node runs. */
+/** Finds placeholders in a text that is filled when a node runs. */
 
 const braces = /\{\{([^{}]*)\}\}/g;
 
-/** Names as the engine fills them, as far as they look like names; other text in double braces belongs to the author. */
+/** The names that the engine fills. Any other text in double braces belongs to the author. */
 const placeName = /^[\p{L}_][\p{L}\p{M}\p{N}_ -]{0,99}$/u;
 
-/** Names used in one line of text, with their columns, from 0. */
+/** The names in one line of text, with their columns, counted from 0. */
 export function placesIn(text: string): { readonly name: string; readonly column: number }[] {
   return inBraces(text, ({ inner, column }) => (placeName.test(inner) ? [{ name: inner, column }] : []));
 }
 
 const longestPath = 200;
 
-/** `{{file:path}}`, which is no place: a file is loaded by a node. Columns from 0. */
+/** Finds `{{file:path}}`, which is not a placeholder, because only a node loads a file. Columns are counted from 0. */
 export function filePlacesIn(text: string): { readonly path: string; readonly column: number }[] {
   return inBraces(text, ({ inner, column }) => {
     if (!/^file:/i.test(inner) || /[\r\n]/.test(inner)) return [];
@@ -21,7 +21,7 @@ export function filePlacesIn(text: string): { readonly path: string; readonly co
   });
 }
 
-/** Without blanks and tabs around it. */
+/** The inner text has no blanks and tabs around it. */
 function inBraces<T>(text: string, read: (found: { inner: string; column: number }) => T[]): T[] {
   if (!text.includes("{{")) return [];
   return Array.from(text.matchAll(braces)).flatMap(({ 1: inner = "", index }) =>

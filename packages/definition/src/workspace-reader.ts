@@ -2,7 +2,7 @@ import { decodeSource } from "./decode-source.ts";
 import type { FindingReport } from "./finding-codes.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** Reads of the workspace, each file once, all of them noted. */
+/** Reads files of the workspace, each once, and records the read paths. */
 export class WorkspaceReader {
   readonly #workspace: Workspace;
   readonly #self: string;
@@ -27,7 +27,7 @@ export class WorkspaceReader {
 
   exists = (path: string): boolean => path === this.#self || this.#read(path) !== undefined;
 
-  /** Decoded; null when there is no such file, undefined when it is no valid text (reported already). */
+  /** Returns the decoded text. null: there is no such file. undefined: the file is not valid text, which has been reported. */
   text = (path: string): string | null | undefined => {
     if (this.#texts.has(path)) return this.#texts.get(path);
     const bytes = this.#read(path);
@@ -41,17 +41,17 @@ export class WorkspaceReader {
     return this.#candidates;
   };
 
-  /** As bytes, without a say in what they mean. */
+  /** The files as bytes, without decoding. */
   get workspace(): Workspace {
     return this.#workspace;
   }
 
-  /** Counts files as read that were taken from the workspace itself. */
+  /** Records files that were read from the workspace directly. */
   note(paths: readonly string[]): void {
     for (const path of paths) this.#noted.add(path);
   }
 
-  /** Paths of all that had a part in the definition. */
+  /** Paths of all files that are part of the definition. */
   get read(): string[] {
     const texts = [...this.#texts].filter(([, text]) => typeof text === "string").map(([path]) => path);
     return [...new Set([...texts, ...this.#noted])];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { locate, normalise, resolvePath } from "./workspace.ts";
 
-describe("paths", () => {
+describe("paths in a workspace", () => {
   it.each([
     ["a/./b//c.md", "a/b/c.md"],
     ["a/../b.md", "b.md"],
@@ -16,13 +16,13 @@ describe("paths", () => {
     expect(normalise(path)).toBe(expected);
   });
 
-  it("resolves beside the file that names it, or from the root after a slash", () => {
+  it("a path is relative to the file that names it, or to the root after a slash", () => {
     expect(resolvePath("units/java/jar.wf.md", "../style.wf.md")).toBe("units/style.wf.md");
     expect(resolvePath("units/java/jar.wf.md", "/style.wf.md")).toBe("style.wf.md");
     expect(resolvePath("jar.wf.md", "../style.wf.md")).toBeNull();
   });
 
-  it("looks beside the file first, then below the root", () => {
+  it("a file is searched beside the naming file first, then below the root", () => {
     const exists = (path: string) => ["units/a.md", "a.md", "b.md"].includes(path);
     expect(locate(exists, "units/x.md", "a.md")).toEqual({ found: "units/a.md" });
     expect(locate(exists, "units/x.md", "b.md")).toEqual({ found: "b.md" });

@@ -1,27 +1,27 @@
 import { isProtectedPath } from "./protected-path.ts";
 
-/** The files a definition may be made of. Paths are posix, normalised, relative to the workflow root, without a leading slash. */
+/** The files that a definition may consist of. Paths are posix, normalised, relative to the workflow root, without a leading slash. */
 export interface Workspace {
   read(path: string): Uint8Array | undefined;
-  /** All paths, where the workspace can tell; for suggestions only. */
+  /** All paths, if the workspace can list them. They are used for suggestions and, without `tree`, for folders. */
   list?(): Iterable<string>;
-  /** A file that is there and is not read for its name or place; absent: only the name decides. */
+  /** Whether an existing file must not be read because of its name or location. If absent, only the name decides. */
   refuses?(path: string): boolean;
-  /** Paths of all files below a folder, and of what is there but is no file to be read. undefined: there is no such folder. */
+  /** Paths of all files below a folder, and of entries that are not readable files. undefined: there is no such folder. */
   tree?(folder: string): { readonly files: readonly string[]; readonly leftOut: readonly string[] } | undefined;
 }
 
 export const emptyWorkspace: Workspace = { read: () => undefined };
 
 /**
- * A path as written in `file`, normalised: relative to that file's folder, or to the root when it starts with a slash.
- * null: it leaves the root, or names no file.
+ * Resolves a path that is written in `file`. It is relative to that file's folder, or to the root if it starts with a slash. Returns null
+ * if it leaves the root or names no file.
  */
 export function resolvePath(file: string, written: string): string | null {
   return normalise(written.startsWith("/") ? written : `${folderOf(file)}/${written}`);
 }
 
-/** Segments `.` and `..` resolved. null: outside the root, empty, or not a path at all. */
+/** Resolves the segments `.` and `..`. Returns null if the path is outside the root, empty, or not a path. */
 export function normalise(path: string): string | null {
   if (path.includes("\0") || path.includes("\n") || path.length > 4096) return null;
   const segments: string[] = [];
@@ -44,7 +44,7 @@ export type Located =
   | { readonly outside: true }
   | { readonly refused: string };
 
-/** Where a written path points to: beside the file that names it, else below the root. */
+/** Finds the file of a written path: beside the file that names it, else below the root. */
 export function locate(
   exists: (path: string) => boolean,
   file: string,
@@ -53,7 +53,7 @@ export function locate(
 ): Located {
   const beside = resolvePath(file, written);
   const below = normalise(written);
-  // A name that is refused is refused wherever it would be found: nobody learns whether the file exists.
+  // A protected name is refused at every location, so that the result does not show whether the file exists.
   if (below !== null && isProtectedPath(below)) return { refused: below };
   for (const path of [beside, below]) {
     if (path === null) continue;

@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import { parseCheck } from "./dialects/codementor/expression/parse-check.ts";
 import { describeCondition } from "./write-condition.ts";
 
-describe("a condition for people", () => {
+describe("a condition as text for people", () => {
   it.each(["RESULT == 'x'", "not (A IS EMPTY) or (B > '5' and C IN ('x', y))", "RESULT CONTAINS file:a.txt"])(
-    "%s is told as it is written",
+    "%s is written unchanged",
     (text) => {
       const parsed = parseCheck(text, false);
       if (!parsed.ok) throw new Error(parsed.message);
@@ -23,7 +23,7 @@ describe("a condition for people", () => {
       { op: "isNot", left: { from: "size", list: "inbox" }, right: { from: "literal", text: "0" } },
       "size inbox IS NOT '0'",
     ],
-  ])("what only other dialects have is told, too: %#", (condition, text) => {
+  ])("conditions of other dialects are written, too: %#", (condition, text) => {
     expect(describeCondition(condition)).toBe(text);
   });
 });

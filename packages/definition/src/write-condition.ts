@@ -1,4 +1,4 @@
-/** Conditions as text. What CodeMentor has words for is spelt as there, for every dialect: people read one language of checks. */
+/** Writes conditions as text. All dialects use the spelling of CodeMentor where it has one, so that people read one language of checks. */
 import type { Comparison, Condition, Operand } from "@markmill/engine";
 
 const spelling: Partial<Record<Comparison, string>> = {
@@ -12,14 +12,14 @@ const spelling: Partial<Record<Comparison, string>> = {
   lessEqual: "<=",
 };
 
-/** How the parts of a condition are spelt that have no usual spelling; these may throw. */
+/** Writes the parts of a condition that have no usual spelling. These functions may throw. */
 export interface Unusual {
   readonly comparison: (op: Comparison) => string;
   readonly operand: (operand: Operand) => string;
   readonly hits: (condition: Extract<Condition, { op: "hits" }>) => string;
 }
 
-/** Nearest words for people; CodeMentor's own mean a little else. */
+/** The nearest words for people. CodeMentor's own words have a slightly different meaning. */
 const inOtherDialects: Partial<Record<Comparison, string>> = {
   isNot: "IS NOT",
   includes: "CONTAINS",
@@ -38,7 +38,7 @@ const inWords: Unusual = {
   hits: ({ node, is, count }) => `hits of ${node} ${is === "less" ? "<" : ">="} ${count}`,
 };
 
-/** A condition of any dialect as text for people. */
+/** Writes a condition of any dialect as text for people. */
 export function describeCondition(condition: Condition): string {
   return writeCondition(condition, inWords);
 }

@@ -3,12 +3,12 @@ import type { DialectRules, Drawing, FormatOptions } from "./dialects/dialect.ts
 import { rulesOf } from "./dialects/dialects.ts";
 import { NotExpressible } from "./not-expressible.ts";
 
-/** A program as a file of its own dialect, which loads as the same program again; throws NotExpressible. */
+/** Writes a program as a file of its own dialect that loads as the same program. Throws NotExpressible. */
 export function formatProgram(program: Program, options: FormatOptions = {}): string {
   return rulesFor(program).format(program, options);
 }
 
-/** A program as a flowchart for people; null: its dialect has no words for it. */
+/** Draws a program as a flowchart for people. Returns null if its dialect cannot express it. */
 export function drawProgram(program: Program): Drawing | null {
   try {
     return rulesFor(program).draw(program);

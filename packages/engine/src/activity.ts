@@ -1,4 +1,4 @@
-/** One visit of one node by one run. `item` is the position in a map, null elsewhere. */
+/** One visit of one node by one run. `item` is the position in a map; elsewhere it is null. */
 import type { Aside, Inherited } from "./event.ts";
 import type { Grading, Json, Limits, ModelSettings, NodeId, Role } from "./program.ts";
 import type { ToolCallPlace, ToolUse } from "./tool.ts";
@@ -10,25 +10,25 @@ export interface ActivityRef {
   readonly attempt: number;
 }
 
-/** Names the visit, whatever the attempt. */
+/** The key of a visit. All attempts of the visit share it. */
 export function activityKey(activity: Omit<ActivityRef, "attempt">): string {
   return activity.item === null
     ? `${activity.node}.${activity.generation}`
     : `${activity.node}.${activity.generation}[${activity.item}]`;
 }
 
-/** What the edge has to do: everything it needs, resolved when the activity was asked for, and the same for every attempt. */
+/** What the worker must do. It contains all needed values, resolved when the activity was requested; every attempt gets the same values. */
 export type Work =
-  /** The files to be read for the condition. */
+  /** The files that the condition reads. */
   | { readonly kind: "check"; readonly read: readonly string[] }
   | {
       readonly kind: "set";
       readonly read: string | null;
-      /** `text` is what to write unless a file is read for it. */
+      /** If `read` is null, `text` is written. Otherwise the content of that file is written. */
       readonly write: { readonly path: string; readonly text: string } | null;
     }
   | { readonly kind: "assign"; readonly read: string | null }
-  /** Adds a message to a thread without asking the model. */
+  /** Adds a message to a thread without calling the model. */
   | {
       readonly kind: "note";
       readonly thread: string;
@@ -40,25 +40,25 @@ export type Work =
       readonly kind: "prompt";
       readonly thread: string;
       readonly text: string;
-      /** Messages that stand before the text; they join the thread with it. After them an empty text is not sent. Absent: none. */
+      /** Messages that precede the text and join the thread with it. If there are any, an empty text is not sent. Default: none. */
       readonly opening?: readonly { readonly role: Role; readonly text: string }[];
-      /** A file whose content is the text instead. */
+      /** If set, the content of this file replaces the text. */
       readonly read: string | null;
       readonly settings: ModelSettings;
-      /** What the call must leave of the root run's budget, for handlers that may have to report. Absent: nothing. */
+      /** The part of the root run's budget that this call must leave for handlers. Default: nothing. */
       readonly aside?: Aside;
       readonly schema: Json | null;
       readonly tools: readonly string[];
       readonly rounds: number;
-      /** Absent: feed. */
+      /** Default: feed. */
       readonly toolUse?: ToolUse;
     }
   | {
       readonly kind: "execute";
-      /** literal: one command. reply: text whose code blocks hold the commands. */
+      /** literal: `text` is one command. reply: the code blocks in `text` contain the commands. */
       readonly source: "literal" | "reply";
       readonly text: string;
-      /** Where: absent, the run's session. */
+      /** Default: the run's own session. */
       readonly session?: "judge";
       readonly clean?: true;
     }
@@ -66,11 +66,11 @@ export type Work =
       readonly kind: "grade";
       readonly rubric: Json;
       readonly task: string;
-      /** Values of the places in the task, by name. Students or models may have written them: they are shown as data. */
+      /** Values of the placeholders in the task, by name. Students or models may have written them, so the model sees them as data only. */
       readonly given: Readonly<Record<string, string>>;
-      /** Names in `given` whose values nobody wrote but the author, and whoever started the run. */
+      /** Names in `given` whose values come only from the author or from the person who started the run. */
       readonly authored?: readonly string[];
-      /** What tests that ran in a judge session say; null: none did. */
+      /** Results of tests that ran in a judge session; null if no tests ran. */
       readonly tests: string | null;
       readonly settings: ModelSettings;
       readonly grading: Grading;
@@ -81,7 +81,7 @@ export type Work =
       readonly kind: "call";
       readonly program: string;
       readonly start: CallStart;
-      /** The tool call of a model that this is. Absent: the workflow itself calls. */
+      /** The model's tool call that this activity performs. If absent, the workflow itself makes the call. */
       readonly tool?: ToolCallPlace & { readonly name: string };
     }
   | { readonly kind: "tool"; readonly tool: string; readonly arguments: string }
@@ -90,13 +90,13 @@ export type Work =
       readonly op: "search" | "insert" | "similar";
       readonly text: string;
       readonly top: number;
-      /** Of similar. */
+      /** Only for `similar`. */
       readonly threshold?: number;
       readonly aside?: Aside;
     };
 export type WorkKind = Work["kind"];
 
-/** What a callee starts with. */
+/** The values that a called workflow starts with. */
 export interface CallStart {
   readonly variables: Readonly<Record<string, string>>;
   readonly depth: number;

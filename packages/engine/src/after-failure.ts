@@ -1,7 +1,9 @@
 /**
- * What becomes of an activity that failed, by what its failure wants next (`NextStep`): it is tried again, waits for trouble of the other side
- * (429, 5xx, no key …) to be over, or its failure takes effect: the fail edge, ON_FAILED, the end. After kill -9 in the act (`unknown`) it is
- * tried again where that is safe (work-kinds.ts). Decided here, done in step.ts.
+ * Decides what happens after an activity fails. step.ts carries the decision out.
+ *
+ * The failure's `NextStep` gives one of three results: the activity is retried; it waits until trouble of the other side (429, 5xx, a
+ * missing key …) is over; or the failure takes effect (the fail edge, ON_FAILED, the end of the run).
+ * If kill -9 interrupted the activity (`unknown`), it is retried only where repeating is safe (work-kinds.ts).
  */
 import type { ActivityFailed } from "./event.ts";
 import { type Failure, failure } from "./failure.ts";
@@ -11,13 +13,13 @@ import type { Active, Parked } from "./state.ts";
 import { isSafeToRepeat } from "./work-kinds.ts";
 
 export type AfterFailure =
-  /** The same work once more; null: at once. */
+  /** Repeat the same work; `notBefore` null means at once. */
   | { readonly do: "repeat"; readonly active: Active; readonly notBefore: number | null }
-  /** It waits until the run is resumed. */
+  /** Wait until a person resumes the run. */
   | { readonly do: "hold"; readonly parked: Parked }
   | { readonly do: "settle"; readonly failure: Failure };
 
-/** `node`: undefined where the program no longer has it. */
+/** `node` is undefined if the program no longer contains it. */
 export function afterFailure(
   { trouble }: Program,
   patienceMs: number,
@@ -29,7 +31,7 @@ export function afterFailure(
   const tried = active.retries + 1;
   const waits = event.next === "park" || event.next === "hold";
   if (waits && (trouble !== "edge" || neverAnEdge.has(event.failure.code))) return park(patienceMs, active, event);
-  // An endpoint that answers, be it with nothing, is no longer waited for.
+  // The endpoint has answered, even if the reply was empty, so the run no longer waits for it.
   const { parked: _answered, ...unparked } = active;
   const again = { ...(event.next === "retry" ? unparked : active), retries: tried };
   const passing = event.next === "retry" || event.next === "park";
@@ -43,16 +45,16 @@ export function afterFailure(
   return { do: "settle", failure: told(active, event, passing ? tried : null) };
 }
 
-/** `tried`: how often; null: once. */
+/** `tried`: the number of attempts; null means one. */
 function told({ ref }: Active, { next, failure: why }: ActivityFailed, tried: number | null): Failure {
   if (next === "unknown") return failure("OUTCOME_UNKNOWN", `'${ref.node}' was interrupted: ${why.message}`);
   return tried === null ? why : { ...why, message: `${why.message} (${tried} attempts)` };
 }
 
-/** What many runs share was used up: no fault of this one, and nothing that its program could answer to. */
+/** The budget that many runs share is used up. This run did not cause that, and its program cannot react to it. */
 const neverAnEdge: ReadonlySet<string> = new Set(["BATCH_BUDGET_SPENT", "BATCH_BUDGET_RESERVED"]);
 
-/** Longer each time, until patience is over; then for somebody who resumes the run. */
+/** Each wait is longer than the last. When the patience is over, the activity waits until a person resumes the run. */
 function park(patienceMs: number, active: Active, event: ActivityFailed): AfterFailure {
   const since = active.parked?.since ?? event.at;
   const tries = (active.parked?.tries ?? 0) + 1;

@@ -1,10 +1,10 @@
-/** Work is asked for: the activity is in flight from now on. */
+/** Requests work: from now on the activity is in flight. */
 import { activityKey, type Work } from "./activity.ts";
 import { allowState, weighWork } from "./bounds.ts";
 import type { Active } from "./state.ts";
 import { change, type Turn } from "./turn.ts";
 
-/** Of a visit that begins: it is ready after all that became ready before. */
+/** Begins a new visit. It gets the last position in the order in which activities become ready. */
 export function beginWork(turn: Turn, active: Active, work: Work): void {
   const { order } = turn.state;
   change(turn, { order: order + 1 });

@@ -29,7 +29,7 @@ function bounded({ state, commands }: Played): void {
   expect(end?.do === "end" ? end.result.length : 0).toBeLessThanOrEqual(defaultBounds.valueCharacters + 5_000);
 }
 
-describe("a text that would be too long", () => {
+describe("a text that would exceed the length limit", () => {
   const places = "{{A}}".repeat(600);
   const given = started({ variables: { A: megabyte } });
 
@@ -73,7 +73,7 @@ describe("a text that would be too long", () => {
         minSuccess: 1,
       },
     ],
-  ])("in %s fails its activity before it is built, and the fail edge is taken", (_, node, more = {}) => {
+  ])("in %s: the activity fails before the text is built, and the run takes the fail edge", (_, node, more = {}) => {
     const before = process.memoryUsage().rss;
     const program = programOf(
       { START: start, N: node, AFTER: set("CAUGHT", "{{ERROR}}") },
@@ -87,7 +87,7 @@ describe("a text that would be too long", () => {
     bounded(played);
   });
 
-  it("in a CHECK fails the run: nobody knows whether it is true, so neither edge is taken", () => {
+  it("in a CHECK: the run fails and takes neither edge, because the check is undecided", () => {
     const condition = { op: "is", left: result, right: { from: "template", text: places } } as const;
     const program = programOf(
       { START: start, K: { kind: "check", condition }, T: set("SEEN", "true"), F: set("SEEN", "false") },
@@ -98,7 +98,7 @@ describe("a text that would be too long", () => {
     expect(played.state.variables.SEEN).toBeUndefined();
   });
 
-  it("in the condition or the effects of an edge fails what it comes from", () => {
+  it("in the condition or the effects of an edge: the node before the edge fails", () => {
     const when = { op: "is", left: result, right: { from: "template", text: places } } as const;
     const value = { from: "template", text: places } as const;
     for (const edge of [
@@ -111,13 +111,13 @@ describe("a text that would be too long", () => {
         B: { kind: "assign", value: result },
       } as const;
       expect(reasonOf(play(programOf(nodes, [...edgesOf("START A"), edge]), done, given))).toBe("VALUE_TOO_LONG");
-      // Where failing explodes as well, the run fails.
+      // If the fail edge exceeds the bound too, the run fails.
       const worse = programOf(nodes, [...edgesOf("START A"), edge, { ...edge, on: "fail" }]);
       expect(reasonOf(play(worse, done, given))).toBe("VALUE_TOO_LONG");
     }
   });
 
-  it("brought back by an activity is not taken", () => {
+  it("in an activity's outcome: the outcome is refused", () => {
     const long = "x".repeat(defaultBounds.valueCharacters + 1);
     const cases: [Node, Outcome][] = [
       [
@@ -156,7 +156,7 @@ describe("a text that would be too long", () => {
     }
   });
 
-  it("as a parameter fails the run at its start", () => {
+  it("in a parameter: the run fails at its start", () => {
     const program = programOf({ START: start }, []);
     for (const variables of [
       { A: "x".repeat(defaultBounds.valueCharacters + 1) },
@@ -168,7 +168,7 @@ describe("a text that would be too long", () => {
     }
   });
 
-  it("in a failure's message is cut", () => {
+  it("in a failure's message: the message is shortened", () => {
     const message = "x".repeat(50_000_000);
     const played = play(programOf({ START: start, P: { kind: "prompt", text: result } }, edgesOf("START P")), () => ({
       failure: { code: "MODEL_BROKEN", message },
@@ -178,15 +178,15 @@ describe("a text that would be too long", () => {
     expect(JSON.stringify(played.state).length).toBeLessThan(50_000);
   });
 
-  it("in warnings is cut, and a hundred thousand of them are some", () => {
+  it("in warnings: each is shortened, and 100,000 warnings become fewer than 60", () => {
     const program = programOf({ START: start, N: set("B", "{{no}}".repeat(100_000)) }, edgesOf("START N"));
     const warnings = play(program, done).commands.filter((command) => command.do === "warn");
     expect(warnings.length).toBeLessThan(60);
   });
 });
 
-describe("growth", () => {
-  it("of a variable that doubles each lap ends as a failure of its activity", () => {
+describe("bounded growth", () => {
+  it("a variable that doubles in each lap ends as a failure of its activity", () => {
     const program = programOf({ START: start, GROW: set("A", "{{A}}{{A}}") }, edgesOf("START GROW", "GROW GROW"), {
       limits: loops,
     });
@@ -196,7 +196,7 @@ describe("growth", () => {
     bounded(played);
   });
 
-  it("of many variables, of a list, of what is read from it, ends as STATE_TOO_LONG or VALUE_TOO_LONG", () => {
+  it("many variables, a growing list or a read of a list ends as STATE_TOO_LONG or VALUE_TOO_LONG", () => {
     const many = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`N${index}`, set(`V${index}`, "{{A}}")]));
     const chain = Object.keys(many).map((name, index) => `${index === 0 ? "START" : `N${index - 1}`} ${name}`);
     const variables = { A: megabyte };
@@ -225,7 +225,7 @@ describe("growth", () => {
     }
   });
 
-  it("of the items a map files, and of the report it makes of them, is bounded", () => {
+  it("the results of a map and the report about them are bounded", () => {
     const map: Node = {
       kind: "map",
       over: { from: "literal", text: Array.from({ length: 40 }, (_, index) => `item ${index}`).join("\n") },
@@ -238,13 +238,13 @@ describe("growth", () => {
     const plain = play(program, () => ({ kind: "produced", text: megabyte }));
     expect(reasonOf(plain)).toBe("STATE_TOO_LONG");
     expect(plain.state.variables.RESULT).toContain("characters");
-    // Escapes make six characters of one.
+    // Each character becomes six when it is escaped.
     const escaped = play(program, () => ({ kind: "produced", text: "\u0001".repeat(20_000) }));
     expect(reasonOf(escaped)).toBe("VALUE_TOO_LONG");
     for (const played of [plain, escaped]) bounded(played);
   });
 
-  it("of what one step asks for is bounded: calls that carry all variables begin one after the other", () => {
+  it("calls that carry all variables begin one after the other, because one step's requests are bounded", () => {
     const map: Node = {
       kind: "map",
       over: { from: "literal", text: Array.from({ length: 100 }, (_, index) => `${index}`).join("\n") },
@@ -266,7 +266,7 @@ describe("growth", () => {
     expect(played.asked).toHaveLength(100);
   });
 
-  it("of results that wait for each other in a superstep is bounded", () => {
+  it("the results that wait for each other in a superstep are bounded", () => {
     const names = Array.from({ length: 12 }, (_, index) => `P${index}`);
     const nodes = Object.fromEntries(
       names.map((name): [string, Node] => [name, { kind: "prompt", text: result, agent: name }]),
@@ -278,7 +278,7 @@ describe("growth", () => {
   });
 });
 
-describe("a result", () => {
+describe("the result of a run", () => {
   const run = (of: Program["result"]): Played =>
     play(
       programOf({ START: start, N: set("A", "{{A}}") }, edgesOf("START N"), { result: of }),
@@ -310,13 +310,13 @@ describe("a result", () => {
     ],
     ["joins", { take: "operands", of: Array.from({ length: 600 }, () => operand), json: false, post: [] }],
     ["JSON of joins", { take: "operands", of: Array.from({ length: 600 }, () => operand), json: true, post: [] }],
-  ])("that explodes by %s is not built: the run fails, whatever it reached", (_, of) => {
+  ])("that would grow too long by %s is not built, and the run fails", (_, of) => {
     const played = run(of);
     expect(played.state.phase).toMatchObject({ is: "ended", status: "failed", reason: { code: "VALUE_TOO_LONG" } });
     bounded(played);
   });
 
-  it("as JSON counts its escapes", () => {
+  it("jsonLength counts the same characters as JSON.stringify", () => {
     for (const text of ["", "plain", 'a"b\\c', "\n\t\u0001", "\ud83d\ude00", "\ud83d", "\ude00x", "é\u2028"]) {
       expect(jsonLength(text)).toBe(JSON.stringify(text).length);
     }
@@ -324,7 +324,7 @@ describe("a result", () => {
 });
 
 describe("bounds of a run", () => {
-  it("come with its first event, and count for it alone", () => {
+  it("come with the run's first event and apply to that run alone", () => {
     const bounds = { valueCharacters: 10, stateCharacters: 10_000 };
     const program = programOf({ START: start, N: set("B", "{{A}}{{A}}") }, edgesOf("START N"));
     const variables = { A: "123456" };
@@ -333,8 +333,8 @@ describe("bounds of a run", () => {
   });
 });
 
-describe("a defect that makes a step throw", () => {
-  it("is ended by an event that depends on nothing: not on the graph, not on the rules", () => {
+describe("a bug that makes a step throw", () => {
+  it("the run.broken event ends the run without reading the graph or the rules", () => {
     const program = {
       ...programOf({ START: start, P: { kind: "prompt", text: result } }, edgesOf("START P")),
       edges: null,
@@ -355,8 +355,8 @@ describe("a defect that makes a step throw", () => {
   });
 });
 
-describe("rendering", () => {
-  it("says the length before it builds", () => {
+describe("rendering a template", () => {
+  it("reports the length before it builds the text", () => {
     const lengths: number[] = [];
     const text = "a{{x}}b{{ y }}c{{z}}";
     const rendered = render(
@@ -392,7 +392,7 @@ describe("MATCHES", () => {
   ];
 
   it.each(hostile.map(([pattern, text]) => [pattern.slice(0, 20), pattern, text] as const))(
-    "of a hostile pattern (%s) says the same however much was learned before",
+    "gives the same result for a hostile pattern (%s), however much earlier searches cached",
     (_, pattern, text) => {
       const judge = () => {
         try {
@@ -402,13 +402,13 @@ describe("MATCHES", () => {
         }
       };
       const first = judge();
-      // A short search teaches the automaton that searches share.
+      // A short search extends the cached automaton that all searches share.
       matches(pattern, text.slice(0, 20));
       expect(judge()).toBe(first);
     },
   );
 
-  it("is decided on the whole text or not at all", () => {
+  it("searches the whole text or refuses to decide", () => {
     expect(matches("needle$", `${"hay ".repeat(400_000)}needle`)).toEqual({ holds: true, doubts: [] });
     expect(() => matches("a[ab]{5000}c", "a".repeat(200_000))).toThrow(/more work/);
     const condition = { op: "matches", left: result, right: { from: "literal", text: "a[ab]{5000}c" } } as const;
@@ -421,7 +421,7 @@ describe("MATCHES", () => {
     expect(played.state.variables.SEEN).toBeUndefined();
   });
 
-  it("shares one budget between all conditions of a step", () => {
+  it("all conditions of a step share one effort budget", () => {
     const one = { op: "matches", left: result, right: { from: "literal", text: "a[ab]{60}c" } } as const;
     const text = Array.from({ length: 20_000 }, (_, i) => ((i * i * 31 + i * 17) % 101 < 50 ? "a" : "b")).join("");
     const state: RunState = { ...initialState, variables: { RESULT: text } };

@@ -1,10 +1,10 @@
 /**
- * How large what a run holds may become. Texts come from models, students and authors, and a template of 600 places, or a variable that
- * doubles each lap, makes of a megabyte more than a process can hold.
+ * Limits the size of the data that a run holds. Models, students and authors write these texts. A template with 600 placeholders, or a
+ * variable that doubles with each loop, can turn one megabyte into more than a process can hold.
  *
- * Z1  The length of a text is computed before the text is built: what is too long is never made.
- * Z2  Lengths are UTF-16 units, the same on every machine: replaying a run meets the same bound at the same event.
- * Z3  Beyond a bound the activity at hand fails with the bound's code, and only it: what it had changed is undone (`within`, walk.ts).
+ * Z1  The length of a text is computed before the text is built. A text that is too long is never built.
+ * Z2  Lengths are UTF-16 units, which are the same on every machine. A replay reaches the same bound at the same event.
+ * Z3  If something exceeds a bound, only the current activity fails, with the bound's code. Its changes are undone (`within`, walk.ts).
  */
 import type { Work } from "./activity.ts";
 import type { Outcome } from "./event.ts";
@@ -13,15 +13,15 @@ import type { Json } from "./program.ts";
 import type { Held, RunState } from "./state.ts";
 
 export interface Bounds {
-  /** Of a rendered text, a variable, an item of a list, a reply, a transcript. */
+  /** Limit for one rendered text, variable, list item, reply or transcript. */
   readonly valueCharacters: number;
-  /** Of all that a run holds at a time; and, on its own, of all that one step asks for. */
+  /** Limit for the whole state of a run; and, separately, for all work that one step requests. */
   readonly stateCharacters: number;
 }
 
 export const defaultBounds: Bounds = { valueCharacters: 2 * 1024 * 1024, stateCharacters: 8 * 1024 * 1024 };
 
-/** Thrown where something would go beyond a bound; caught by `within` alone. */
+/** Thrown when a value would exceed a bound. Only `within` catches it. */
 export class Excess extends Error {
   readonly failure: Failure;
 
@@ -39,12 +39,12 @@ const excessCodes: ReadonlySet<string> = new Set<FailureCode>([
   "CONDITION_NOT_NUMERIC",
 ]);
 
-/** Of a check that failed so, nobody knows whether it is true: it takes no edge. */
+/** A check that failed with one of these codes is neither true nor false, so it takes no edge. */
 export function isExcess(code: string): boolean {
   return excessCodes.has(code);
 }
 
-/** Throws when a text of this length may not be built or kept. */
+/** Throws if a text of this length may not be built or kept. */
 export function allow(length: number, bounds: Bounds, what: string): void {
   if (length <= bounds.valueCharacters) return;
   const most = bounds.valueCharacters;
@@ -57,7 +57,7 @@ export function allowState(weight: number, bounds: Bounds, what: string): void {
   throw new Excess("STATE_TOO_LONG", `${what} would have ${weight} characters; at most ${most} are allowed.`);
 }
 
-/** A message of unknown origin, short enough for a variable, an event and a screen. */
+/** Shortens a message of unknown origin so that it fits into a variable, an event and a screen. */
 const longestMessage = 4_000;
 
 export function brief(why: Failure): Failure {
@@ -70,9 +70,9 @@ export function briefText(text: string, most = longestMessage): string {
   return text.length <= most ? text : `${text.slice(0, most)}… (${text.length - most} characters more)`;
 }
 
-/** JSON around a text. */
+/** Characters that JSON adds around a text. */
 const around = 4;
-/** Numbers and names of an activity. */
+/** Characters for the numbers and names of an activity. */
 const bare = 200;
 
 function weighRecord(record: Readonly<Record<string, string>>): number {
@@ -88,8 +88,8 @@ function weighTexts(texts: readonly string[]): number {
 }
 
 /**
- * About the characters of a state's JSON, its hits and tokens apart, which the program bounds. Cost: under a microsecond for a run with a
- * few variables.
+ * Estimates the characters of a state's JSON. Hits and tokens are left out because the program bounds them.
+ * Cost: under a microsecond for a run with a few variables.
  */
 export function weighState(state: RunState): number {
   let weight = weighRecord(state.variables) + weighRecord(state.environment) + weighRecord(state.threads);
@@ -141,7 +141,7 @@ function weighSplices(spliced: RunState["spliced"]): number {
   return weight;
 }
 
-/** All texts of an outcome. */
+/** Weighs all texts of an outcome. */
 function weighOutcome(outcome: Outcome): number {
   return weighTexts("notes" in outcome ? (outcome.notes ?? []) : []) + weighWhat(outcome);
 }
@@ -165,7 +165,7 @@ function weighWhat(outcome: Outcome): number {
   }
 }
 
-/** Why an outcome cannot be taken, or null. The edge asks before it stores the outcome, the engine before it folds it. */
+/** Returns why an outcome must be refused, or null. The worker checks before it stores the outcome, and the engine before it folds it. */
 export function outcomeExcess(outcome: Outcome, bounds: Bounds): Failure | null {
   try {
     const texts = textsOf(outcome);
@@ -173,7 +173,7 @@ export function outcomeExcess(outcome: Outcome, bounds: Bounds): Failure | null 
     allowState(weighOutcome(outcome), bounds, "What was brought back");
     return null;
   } catch (error) {
-    // One that lacks its texts is a mistake at the edge.
+    // If the outcome lacks its texts, the worker made a mistake.
     return error instanceof Excess ? error.failure : failure("OUTCOME_INVALID");
   }
 }
@@ -242,7 +242,7 @@ export function weighWork(work: Work): number {
   }
 }
 
-/** It is the program's, the same object at each visit. */
+/** The cache works because the program's rubric is the same object at each visit. */
 const rubrics = new WeakMap<object, number>();
 
 function rubricWeight(rubric: Json): number {
@@ -252,7 +252,7 @@ function rubricWeight(rubric: Json): number {
   return known;
 }
 
-/** Characters of `JSON.stringify(text)`, without making it. */
+/** Returns the length of `JSON.stringify(text)` without building that text. */
 export function jsonLength(text: string): number {
   let length = text.length + 2;
   for (let at = 0; at < text.length; at++) {

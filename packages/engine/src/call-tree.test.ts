@@ -21,9 +21,9 @@ const caller = programOf(
   { handlers: { success: null, failed: "ON_FAILED" } },
 );
 
-describe("a limit reached below a call", () => {
+describe("a limit reached in a called workflow", () => {
   for (const code of ["LIMIT_COST", "LIMIT_TOKENS", "LIMIT_TIME", "LIMIT_STEPS", "LIMIT_DEPTH", "LIMIT_CHARACTERS"]) {
-    it(`ends the caller by ${code} too, through ON_FAILED, whatever edges are drawn`, () => {
+    it(`${code} ends the caller too, through ON_FAILED, even if the call has a fail edge`, () => {
       const played = play(caller, (work) =>
         work.kind === "call"
           ? returned({ status: "failed", reason: { code, message: "spent" } })
@@ -34,7 +34,7 @@ describe("a limit reached below a call", () => {
     });
   }
 
-  it("by hits is the callee's own: the caller's edge is taken", () => {
+  it("LIMIT_HITS concerns only the callee, and the caller takes its fail edge", () => {
     const played = play(caller, () =>
       returned({ status: "failed", reason: { code: "LIMIT_HITS", message: "too often" } }),
     );
@@ -42,10 +42,10 @@ describe("a limit reached below a call", () => {
   });
 });
 
-describe("what a callee does", () => {
+describe("consumption of a called workflow", () => {
   const twice = programOf({ START: start, CALL_A: call, CALL_B: call }, edgesOf("START CALL_A", "CALL_A CALL_B"));
 
-  it("counts as steps of the tree, and leaves so many fewer for the next", () => {
+  it("its steps count for the whole tree and reduce the steps left for the next call", () => {
     const caps: number[] = [];
     const played = play(
       twice,
@@ -59,7 +59,7 @@ describe("what a callee does", () => {
     expect(played.state.spent.steps).toBe(16);
   });
 
-  it("in waiting for a person is no time of its caller's", () => {
+  it("its waiting for a person does not count for the caller's time limit", () => {
     const first = step(twice, initialState, started({ at: 0, caps: { timeMs: 1_000 } }));
     const after = step(twice, first.state, {
       type: "activity.succeeded",
@@ -75,7 +75,7 @@ describe("what a callee does", () => {
   });
 });
 
-describe("a handler's share", () => {
+describe("the budget reserved for a handler", () => {
   const withHandler = (more: Partial<Program> = {}) =>
     programOf(
       { START: start, PROMPT_A: prompt, CALL_C: call, ON_FAILED: start, PROMPT_R: prompt },
@@ -83,7 +83,7 @@ describe("a handler's share", () => {
       { handlers: { success: null, failed: "ON_FAILED" }, ...more },
     );
 
-  it("is set aside inside the limit and given to the handler alone", () => {
+  it("lies inside the limit, and only the handler may spend it", () => {
     const asides: unknown[] = [];
     play(
       withHandler(),
@@ -100,13 +100,13 @@ describe("a handler's share", () => {
     expect(asides).toEqual([aside, aside, 850_000_000, undefined]);
   });
 
-  it("is nothing where the workflow has no handler", () => {
+  it("is zero if the workflow has no handler", () => {
     const program = programOf({ START: start, PROMPT_A: prompt }, edgesOf("START PROMPT_A"));
     const { commands } = step(program, initialState, started({ caps: { nanodollars: 1_000 } }));
     expect(commands.find((command) => command.do === "perform")).not.toHaveProperty("work.aside");
   });
 
-  it("of callers is left alone below them, also by handlers there", () => {
+  it("a caller's reserve is left alone by its callees and their handlers", () => {
     const more: Partial<RunStarted> = {
       caps: { nanodollars: 1_000_000_000, steps: 0 },
       caller: { depth: 1, agent: "", threads: {}, aside: { nanodollars: 77, tokens: 8 } },
@@ -125,7 +125,7 @@ describe("a called workflow without settings of its own", () => {
     agents: { Grader: { model: "exact", topP: 0.5 } },
   });
 
-  it("speaks with its caller's model and agents, and with its own where it has some", () => {
+  it("uses its caller's model and agents, except where it has its own", () => {
     const first = step(above, initialState, started()).commands.find((command) => command.do === "perform");
     const inherited = first?.do === "perform" && first.work.kind === "call" ? first.work.start.inherited : undefined;
     const below = (more: Partial<Program>, node: object = {}) => {
@@ -146,7 +146,7 @@ describe("a called workflow without settings of its own", () => {
 });
 
 describe("a called workflow with settings of its own", () => {
-  /** The settings of PROMPT_A in `below`, called by `above` with what the run was given. */
+  /** The settings of PROMPT_A in `below`, called by `above` with the given variables. */
   const asked = (
     above: Partial<Program>,
     below: Partial<Program>,
@@ -166,7 +166,7 @@ describe("a called workflow with settings of its own", () => {
   const own = { settings: { model: "own", temperature: 0.5 } };
   const params = (name: string, value: string) => ({ params: [{ name, default: value }] });
 
-  it("uses them against the caller's parameters", () => {
+  it("prefers them to the caller's parameters", () => {
     expect(asked(params("AI_MODEL_NAME", "above"), own)).toEqual({ model: "own", temperature: 0.5 });
     expect(asked(params("AI_TEMPERATURE", "1"), own)).toEqual({ model: "own", temperature: 0.5 });
     expect(asked({}, own, { AI_TEMPERATURE: "1", AI_TOP_P: "0.3" })).toEqual({
@@ -176,12 +176,12 @@ describe("a called workflow with settings of its own", () => {
     });
   });
 
-  it("uses them against the settings of an agent that only its caller declares", () => {
+  it("prefers them to the settings of an agent that only the caller declares", () => {
     const grader = { agents: { Grader: { model: "above", topP: 0.1 } } };
     expect(asked(grader, own, {}, { agent: "Grader" })).toEqual({ model: "own", temperature: 0.5, topP: 0.1 });
   });
 
-  it("speaks with the model of --model all the same", () => {
+  it("still uses the model of --model", () => {
     const given = { AI_MODEL_NAME: "chosen" };
     expect(asked({}, own, given)).toEqual({ model: "chosen", temperature: 0.5 });
     expect(asked(params("AI_MODEL_NAME", "above"), params("AI_MODEL_NAME", "own"), given)).toMatchObject({
@@ -189,7 +189,7 @@ describe("a called workflow with settings of its own", () => {
     });
   });
 
-  it("and without any uses the caller's parameters, and those of the nearest caller", () => {
+  it("without any settings uses the parameters of the nearest caller", () => {
     expect(asked(params("AI_MODEL_NAME", "above"), {})).toEqual({ model: "above" });
     expect(asked({ settings: { model: "settings" }, ...params("AI_MODEL_NAME", "above") }, {})).toEqual({
       model: "above",

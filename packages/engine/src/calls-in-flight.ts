@@ -1,4 +1,4 @@
-/** Calls of other workflows that a run waits for: of a CALL, of an item of a map, or of a model that uses a workflow as a tool. */
+/** Finds the called workflows that a run waits for: from a CALL, from an item of a map, or from a model that uses a workflow as a tool. */
 import type { ActivityRef } from "./activity.ts";
 import { graphOf } from "./graph.ts";
 import { own } from "./own-value.ts";

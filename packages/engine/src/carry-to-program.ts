@@ -1,9 +1,9 @@
 /**
- * What a run knew at a point, for another program: its variables, lists, threads, hits and what it has used up. What was in flight is begun
- * anew there, as the other program has it, so that a prompt that was corrected is asked as corrected.
+ * Carries the state of a run at one point over to another program: variables, lists, threads, hits and consumption. Activities that were in
+ * flight begin again as the new program defines them, so a corrected prompt is sent in its corrected form.
  *
- * The places of tokens are places among the edges of one program. Where parts of a flow wait for each other, and the edges are others, it
- * cannot be said where they would stand: that is refused, as is everything that the other program has no place for.
+ * Token positions refer to the edges of one program. If branches wait for each other and the edges differ, the tokens have no clear
+ * position in the new program. Then the carry-over is refused. It is also refused if anything else has no counterpart in the new program.
  */
 import type { ForkPoint } from "./fork.ts";
 import { own } from "./own-value.ts";
@@ -41,7 +41,7 @@ export function carryOver(old: Program, { state }: ForkPoint, next: Program): Ca
   return { ok: true, begins, state: before(state, begins, next) };
 }
 
-/** As it was when they had not begun. */
+/** Restores the state from before these nodes began. */
 function before(state: RunState, begins: readonly NodeId[], next: Program): RunState {
   const hits = { ...state.hits };
   for (const id of begins) hits[id] = Math.max(0, (hits[id] ?? 1) - 1);
@@ -66,7 +66,7 @@ function before(state: RunState, begins: readonly NodeId[], next: Program): RunS
   };
 }
 
-/** Those it could have been renamed to. */
+/** Suggests nodes of the same kind, in case the node was renamed. */
 function nearest(id: NodeId, was: Node | undefined, { nodes }: Program): string {
   const same = Object.keys(nodes).filter((name) => name !== id && nodes[name]?.kind === was?.kind);
   return same.length === 0 ? "" : ` Of the same kind it has ${same.slice(0, 8).join(", ")}.`;

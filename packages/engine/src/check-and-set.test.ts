@@ -16,14 +16,14 @@ describe("an unquoted right side of a CHECK", () => {
   };
   const equals = (right: string): Condition => ({ op: "equals", left: name("RESULT"), right: name(right) });
 
-  it("never means a prompt of that name", () => {
+  it("never refers to a prompt with the same name", () => {
     expect(holds(equals("PASSED"), { RESULT: "PASSED" })).toBe(true);
     expect(holds(equals("PASSED"), { RESULT: "a prompt" })).toBe(false);
     expect(holds({ op: "in", left: name("RESULT"), of: [name("User")] }, { RESULT: "User" })).toBe(true);
     expect(holds({ op: "contains", left: name("RESULT"), right: name("User") }, { RESULT: "the User" })).toBe(true);
   });
 
-  it("means a variable of that name, then the environment's, then itself", () => {
+  it("refers to the variable of that name, then to the environment, then to the word itself", () => {
     expect(holds(equals("PASSED"), { RESULT: "7", PASSED: "7" })).toBe(true);
     expect(holds(equals("HOST"), { RESULT: "example.org" }, { HOST: "example.org" })).toBe(true);
     expect(holds(equals("HOST"), { RESULT: "HOST" })).toBe(true);
@@ -47,7 +47,7 @@ describe("SET of a setting", () => {
     ["MAX_ACTIVITY_HITS", "2.5"],
     ["MAX_COST", "$1"],
     ["MAX_COST", "99999999"],
-  ])("%s to a value that a parameter may not have (%s) fails the step", (target, value) => {
+  ])("%s with the invalid value %j fails the step", (target, value) => {
     expect(set(target, value)).toBe("SETTING_INVALID");
   });
 
@@ -57,5 +57,5 @@ describe("SET of a setting", () => {
     ["AI_MODEL_NAME", "any"],
     ["MAX_STEPS", "10"],
     ["MAX_POINTS", "many"],
-  ])("%s to %j is done", (target, value) => expect(set(target, value)).toBe("set"));
+  ])("%s with the valid value %j succeeds", (target, value) => expect(set(target, value)).toBe("set"));
 });

@@ -1,10 +1,10 @@
-/** What the edge is to do, imperative. Commands are written in the transaction that writes the state they come with. */
+/** Commands tell the store and the worker what to do. They are written in the same transaction as the state that they belong to. */
 import type { ActivityRef, Work } from "./activity.ts";
 import type { Failure } from "./failure.ts";
 import type { NodeId, Role } from "./program.ts";
 import type { Parked, Span } from "./state.ts";
 
-/** A perform of an attempt above the first replaces the work of the same visit; a retry repeats the work it had. */
+/** A `perform` with an attempt above the first replaces the work of the same visit. A `retry` repeats the existing work. */
 export type Command =
   | { readonly do: "perform"; readonly activity: ActivityRef; readonly work: Work; readonly notBefore: number | null }
   | {
@@ -13,11 +13,11 @@ export type Command =
       readonly notBefore: number | null;
       readonly parked?: Parked;
     }
-  /** Waits until the run is resumed. */
+  /** Wait until a person resumes the run. */
   | { readonly do: "hold"; readonly activity: ActivityRef; readonly parked: Parked }
-  /** Waits until the workflows that its model called have returned: then it is retried, under this attempt. */
+  /** Wait until the workflows that the model called have returned. Then the activity is retried with this attempt number. */
   | { readonly do: "await"; readonly activity: ActivityRef }
-  /** A message's text is null where it is that of the activity's own work. */
+  /** A message's text is null if it equals the text in the activity's work. */
   | {
       readonly do: "append";
       readonly activity: ActivityRef;
@@ -25,11 +25,11 @@ export type Command =
       readonly agent: string;
       readonly messages: readonly Message[];
     }
-  /** These alone are void. */
+  /** Only these activities become void. */
   | { readonly do: "void"; readonly activities: readonly ActivityRef[] }
-  /** Everything in flight is void: the epoch has been raised. */
+  /** All activities in flight become void, because the epoch was raised. */
   | { readonly do: "abort" }
-  /** At this time the run is to be limited; replaces an earlier one. null: not while the run only waits. */
+  /** The time at which the run reaches its time limit. It replaces an earlier deadline. null: no deadline while the run only waits. */
   | { readonly do: "deadline"; readonly at: number | null }
   | { readonly do: "warn"; readonly code: string; readonly message: string; readonly node: NodeId | null }
   | {
@@ -37,12 +37,12 @@ export type Command =
       readonly status: "success" | "failed" | "cancelled";
       readonly word: string | null;
       readonly result: string;
-      /** What a caller receives: the variables this run assigned. */
+      /** The variables that this run assigned; the caller receives them. */
       readonly variables: Readonly<Record<string, string>>;
       readonly reason: Failure | null;
       readonly steps: number;
       readonly idleMs: number;
-      /** When that was. Absent: never, or nobody is told. */
+      /** The periods in which the run only waited. Absent if there were none or if no caller needs them. */
       readonly waits?: readonly Span[];
     };
 

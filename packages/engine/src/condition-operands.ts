@@ -1,4 +1,4 @@
-/** The operands a condition looks at, from left to right. */
+/** Lists the operands of a condition, from left to right. */
 import type { Condition } from "./condition.ts";
 import type { Operand } from "./operand.ts";
 

@@ -1,4 +1,4 @@
-/** The hardest example of each dialect, as a hand-written program: what the program form must be able to express. */
+/** Hand-written programs for the hardest example of each dialect. The program form must be able to express all of them. */
 import { describe, expect, it } from "vitest";
 import type { ActivityRef, Work } from "./activity.ts";
 import type { Edge, Node } from "./program.ts";
@@ -13,8 +13,8 @@ function names(asked: readonly string[], node: string): string[] {
   return asked.filter((name) => name.startsWith(`${node}.`));
 }
 
-describe("operators: an expert's workflow with an evaluator", () => {
-  // upper ∥ prefix → suffix → evaluate; an execution error runs the whole workflow again with the lessons so far.
+describe("dialect operators: an expert's workflow with an evaluator", () => {
+  // upper ∥ prefix → suffix → evaluate. An execution error runs the whole workflow again with the lessons so far.
   const reads = [{ name: "lessons", value: { from: "all", list: "lessons" }, required: false }] as const;
   const operator = (text: string, to: string): Node => ({
     kind: "prompt",
@@ -83,7 +83,7 @@ describe("operators: an expert's workflow with an evaluator", () => {
     };
   };
 
-  it("runs branches together and joins them in declared order", () => {
+  it("runs branches at the same time and joins them in declared order", () => {
     const played = play(expert(3), verdicts("SUCCESS"), started({ variables: { GOAL: "abc" } }));
     expect(played.asked.slice(0, 2)).toEqual(["upper.1.1", "prefix.1.1"]);
     expect(played.commands.at(-1)).toMatchObject({
@@ -94,7 +94,7 @@ describe("operators: an expert's workflow with an evaluator", () => {
     });
   });
 
-  it("retries three times with all earlier lessons, and then gives up", () => {
+  it("retries three times with all earlier lessons and then gives up", () => {
     const error = "EXECUTION_ERROR";
     const recovered = play(
       expert(3),
@@ -118,7 +118,7 @@ describe("operators: an expert's workflow with an evaluator", () => {
     expect(names(exhausted.asked, "upper")).toHaveLength(4);
   });
 
-  it("asks once more when the verdict is no verdict, then fails", () => {
+  it("repeats the prompt if the reply is not a verdict, and then fails", () => {
     const repaired = play(expert(3), verdicts("garbage", "SUCCESS"), started({ variables: { GOAL: "abc" } }));
     expect(names(repaired.asked, "judge")).toEqual(["judge.1.1", "judge.1.2"]);
     expect(repaired.state.phase).toMatchObject({ status: "success" });
@@ -127,7 +127,7 @@ describe("operators: an expert's workflow with an evaluator", () => {
   });
 });
 
-describe("operators: a leader's graph of sub-jobs", () => {
+describe("dialect operators: a leader's graph of sub-jobs", () => {
   const job = (more: object = {}): Node => ({ kind: "call", program: "expert", select: "all", ...more }) as Node;
   const returned = (word: string, text = word): Answer => ({
     kind: "returned",
@@ -148,7 +148,7 @@ describe("operators: a leader's graph of sub-jobs", () => {
   const oracle = (words: Record<string, string[]>) => (_work: Work, activity: ActivityRef) =>
     returned(words[activity.node]?.[activity.generation - 1] ?? "SUCCESS");
 
-  it("runs the predecessors again with the lesson when the input was wrong, then the node that complained", () => {
+  it("after a complaint about the input, runs the predecessors again with the lesson, then the node that complained", () => {
     const graph = programOf(
       { a: job(), b: job({ groups: all }), c: job() },
       [...edgesOf("a b", "a c"), inputError("b", "a")],
@@ -164,7 +164,7 @@ describe("operators: a leader's graph of sub-jobs", () => {
     expect(stubborn.state.phase).toMatchObject({ status: "failed" });
   });
 
-  it("runs both predecessors of a join again, once, for one complaint", () => {
+  it("after one complaint of a join, runs both its predecessors again once", () => {
     const graph = programOf(
       { a: job(), b: job(), c: job({ groups: all }) },
       [...edgesOf("a c", "b c"), inputError("c", "a"), inputError("c", "b")],
@@ -186,7 +186,7 @@ describe("operators: a leader's graph of sub-jobs", () => {
   });
 
   const split = (lifeCycle: number): Node => ({ kind: "splice", text: result, replaces: "b", lifeCycle });
-  it("puts a plan in the place of a sub-job that is too complicated", () => {
+  it("replaces a sub-job that is too complicated by a plan", () => {
     const graph = programOf(
       { a: job(), b: job({ groups: all }), split: split(2), d: job({ groups: all }) },
       edgesOf("a b", "b d", "b -TOO_COMPLICATED- split"),
@@ -205,7 +205,7 @@ describe("operators: a leader's graph of sub-jobs", () => {
     expect(played.state.phase).toMatchObject({ status: "success" });
   });
 
-  it("joins all tails of a plan before what follows, and refuses to split further than the life cycle", () => {
+  it("waits for all tails of a plan before the next node, and refuses to split further than the life cycle allows", () => {
     const graph = (lifeCycle: number) =>
       programOf(
         { b: job(), split: split(lifeCycle), d: job({ groups: all }) },
@@ -223,8 +223,9 @@ describe("operators: a leader's graph of sub-jobs", () => {
   });
 });
 
-describe("tasks: a loop over a stack with a fallback", () => {
-  // Collect replies until the stack holds three, then pop one at a time; a missing required input takes the fallback, pops undone.
+describe("dialect tasks: a loop over a stack with a fallback", () => {
+  // Collect replies until the stack contains three, then pop one at a time. If a required input is missing, the fallback runs and the pops
+  // are undone.
   const program = programOf(
     {
       collect: {
@@ -272,11 +273,11 @@ describe("tasks: a loop over a stack with a fallback", () => {
     work.kind === "prompt" ? { kind: "replied", text: `R${++n}` } : { kind: "done" },
   );
 
-  it("loops until the condition on the new memory holds", () => {
+  it("loops until the condition on the new list holds", () => {
     expect(names(played.asked, "collect")).toHaveLength(3);
     expect(played.commands[0]).toMatchObject({ work: { text: "Query 0: tides" } });
   });
-  it("takes the fallback for a missing input and undoes the pops of that task", () => {
+  it("runs the fallback for a missing input and undoes the pops of that task", () => {
     expect(names(played.asked, "use")).toHaveLength(2);
     expect(played.state.lists.queries).toEqual(["R1"]);
     expect(played.state.lists.used).toEqual(["R4", "R5"]);
@@ -284,7 +285,7 @@ describe("tasks: a loop over a stack with a fallback", () => {
   });
 });
 
-describe("agents: joins, loops and maps", () => {
+describe("dialect agents: joins, loops and maps", () => {
   const agent = (more: object = {}): Node =>
     ({ kind: "prompt", text: { from: "template", text: "{{RESULT}}" }, select: "all", ...more }) as Node;
   const say = (texts: Record<string, string[]>) => (work: Work, activity: ActivityRef) =>
@@ -293,7 +294,7 @@ describe("agents: joins, loops and maps", () => {
       : ({ kind: "done" } as const);
   const approve = { op: "contains", left: result, right: { from: "literal", text: "APPROVE" } } as const;
 
-  it("loops between two agents, fans out, joins all, and does so again in the next lap", () => {
+  it("loops between two agents, fans out, joins all branches, and repeats this in the next lap", () => {
     const program = programOf(
       {
         writer: agent({ groups: { "": { mode: "any" }, loop: { mode: "any" }, back: { mode: "any" } } }),
@@ -323,7 +324,7 @@ describe("agents: joins, loops and maps", () => {
     expect(played.state.phase).toMatchObject({ status: "success" });
   });
 
-  it("needs a token on every edge of an all-group: one parent twice is not two parents", () => {
+  it("an all-group needs a token on every edge, so one parent that runs twice does not complete it", () => {
     const program = programOf(
       { a: agent(), b: agent({ select: "first" }), twice: agent(), c: agent({ groups: all }) },
       [...edgesOf("a c", "a b", "b twice"), { from: "twice", to: "a", on: "ok", max: 1 }],
@@ -336,7 +337,7 @@ describe("agents: joins, loops and maps", () => {
     expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "STALLED" } });
   });
 
-  it("goes on at a quorum, swallows the rest, and takes any for the first", () => {
+  it("a quorum continues when enough tokens arrive and drops the rest, and any continues with the first token", () => {
     const join = (mode: object) =>
       programOf(
         { s: agent(), a: agent(), b: agent(), c: agent(), j: agent({ groups: { "": mode } }) },
@@ -348,7 +349,7 @@ describe("agents: joins, loops and maps", () => {
     expect(names(play(join({ mode: "any" }), say({})).asked, "j").length).toBeGreaterThan(1);
   });
 
-  it("gives the choice of the next speaker to a model, and asks again for an unclear one", () => {
+  it("a model selects the next speaker, and an unclear choice is requested again", () => {
     const program = programOf(
       {
         pick: { kind: "select", text: result, candidates: ["writer", "critic"], repairs: 2 },
@@ -366,7 +367,7 @@ describe("agents: joins, loops and maps", () => {
     expect(played.asked).toEqual(["pick.1.1", "pick.1.2", "critic.1.1"]);
   });
 
-  it("maps a list with bounded concurrency and hands the reducer an ordered report", () => {
+  it("maps a list with bounded concurrency and gives the reducer an ordered report", () => {
     const program = programOf(
       {
         split: agent(),
@@ -408,7 +409,7 @@ describe("agents: joins, loops and maps", () => {
   });
 });
 
-describe("chat: a round whose plan is made while it runs", () => {
+describe("dialect chat: a round whose plan is made while it runs", () => {
   it("plans, runs the tasks as a chain in plan order, survives one failed task, and closes the round", () => {
     const task = (agent: string): Node => ({ kind: "call", program: agent });
     const program = programOf(

@@ -1,9 +1,9 @@
 /**
- * Chance inside a step. What is drawn follows from the run and the visit that draws, not from the event: an attempt that is made again,
- * and a replay, draw the same.
+ * Random choice inside a step. The choice depends on the run and on the visit that draws, not on the event. A retry and a replay therefore
+ * choose the same.
  */
 
-/** From 0 to below `count`, each as likely as the others. `from`: who draws. */
+/** Returns a number from 0 to below `count`, with equal probability. `from` identifies the drawing visit. */
 export function drawIndex(from: string, count: number): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < from.length; at++) hash = Math.imul(hash ^ from.charCodeAt(at), 0x01000193);

@@ -1,7 +1,7 @@
 /**
- * Conditions. A missing value is empty text, a pattern that does not parse matches nothing; both are told as doubts, so that a person
- * can see why an edge was taken. A text that is too long, or a search that is too costly, throws an Excess: nothing is decided on a part
- * of a text.
+ * Evaluates conditions. A missing value counts as empty text, and an invalid pattern matches nothing. Both are reported as doubts, so that
+ * a person can see why an edge was taken. A text that is too long or a search that is too costly throws an Excess: no condition is decided
+ * on a part of a text.
  */
 import { containsText } from "@markmill/base/text";
 import { briefText, Excess } from "./bounds.ts";
@@ -60,7 +60,7 @@ function holds(condition: Condition, scope: Tried, doubts: Doubt[]): boolean {
   }
 }
 
-/** On the left a name that has no value is an unset variable, not a literal. */
+/** On the left side, a name without a value is an unset variable, not a literal. */
 function leftText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
   const resolved = resolve(operand, scope);
   if (operand.from === "name" && resolved.origin === "literal") {
@@ -70,7 +70,7 @@ function leftText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
   return textOf(operand, resolved, doubts);
 }
 
-/** A name without quotes is a variable's or itself: a prompt that happens to have the same name is never meant. */
+/** On the right side, an unquoted name is a variable or the literal word. A prompt with the same name is never used. */
 function rightText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
   if (operand.from === "name") return namedValue(operand.name, scope) ?? operand.name;
   return textOf(operand, resolve(operand, scope), doubts);
@@ -140,10 +140,10 @@ function firstLine(text: string): string {
   return (end === -1 ? text : text.slice(0, end)).trim();
 }
 
-/** Longer first lines are no verdicts, and text of unknown origin is not searched at length. */
+/** A longer first line is not a verdict. This bound also keeps searches in text of unknown origin short. */
 const longestVerdict = 200;
 
-/** The first line that says something, without one layer of emphasis, quotes or closing punctuation, in upper case. */
+/** Returns the first non-blank line in upper case, without one layer of emphasis, quotes or closing punctuation. */
 function verdictOf(text: string): string {
   let line = firstLine(text.trimStart());
   if (line.length > longestVerdict) return line;
@@ -170,7 +170,7 @@ function plain(text: string): string {
     .toLowerCase();
 }
 
-/** Thrown where nobody can say whether a condition holds. */
+/** Thrown when a condition cannot be decided. */
 export class Undecided extends Excess {}
 
 function numberIn(text: string): number {
@@ -180,7 +180,7 @@ function numberIn(text: string): number {
   throw unclear(text, found, []);
 }
 
-/** Numbers where the right side is one, else text by code point. */
+/** Compares numbers if the right side is a number; otherwise compares text by code point. */
 function order(left: string, right: string, how: NumberReading | undefined, doubts: Doubt[]): number {
   const limit = rightNumber(right, how);
   if (limit === null) return orderByCodePoint(left, right);
@@ -200,7 +200,7 @@ function order(left: string, right: string, how: NumberReading | undefined, doub
   }
 }
 
-/** null: the right side is no number. It is a number as a whole, or none. */
+/** Returns null if the right side is not a number. The whole text must be the number. */
 function rightNumber(text: string, how: NumberReading | undefined): number | null {
   const decimal = how?.decimal;
   if (!(decimal !== "comma" && isPlainNumber(text)) && !looksNumeric(text)) return null;
@@ -215,7 +215,7 @@ const settings: readonly NumberReading[] = [
   ...(["first", "last"] as const).flatMap((which) => [{ which }, ...decimals.map((one) => ({ ...one, which }))]),
 ];
 
-/** `settings`: what the CHECK may say of such a number. */
+/** `settings`: the settings that would let the CHECK accept such a number. */
 function unclear(
   text: string,
   found: Exclude<NumberFound, { is: "number" }>,
@@ -245,7 +245,7 @@ function orderByCodePoint(left: string, right: string): number {
   return left.length - right.length;
 }
 
-/** Puts surrogates, which stand for code points above U+FFFF, behind all other units. */
+/** Ranks surrogates, which represent code points above U+FFFF, after all other units. */
 function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

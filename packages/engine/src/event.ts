@@ -1,7 +1,7 @@
 /**
- * What happened, past tense. The log of a run's events is its history: folding it with `step` from the initial state gives the
- * run's state again. Time and chance come with the event: `at` is milliseconds since 1970 by the database's clock, `seed` a
- * 32-bit number drawn by the edge.
+ * Events record what happened, in the past tense. The log of a run's events is its history: folding it with `step` from the initial state
+ * restores the run's state. Each event carries time and chance: `at` is milliseconds since 1970 by the database's clock, and `seed` is a
+ * random 32-bit number drawn outside the engine.
  */
 import type { ActivityRef } from "./activity.ts";
 import type { Bounds } from "./bounds.ts";
@@ -13,11 +13,14 @@ import type { ToolCallPlace } from "./tool.ts";
 interface Happened {
   readonly at: number;
   readonly seed: number;
-  /** How many activities may begin with it, because runs of the same tree take their steps at the same time. Absent: as many as the run's own limit allows. */
+  /**
+   * How many activities may begin with this event, because other runs of the same tree take steps at the same time. Default: the run's own
+   * limit.
+   */
   readonly room?: number;
 }
 
-/** Summed over all calls, failed ones too. Money is integer nanodollars. */
+/** The sum over all calls, including failed ones. Money is integer nanodollars. */
 export interface Usage {
   readonly calls: number;
   readonly promptTokens: number;
@@ -26,26 +29,26 @@ export interface Usage {
   readonly nanodollars: number;
 }
 
-/** Stands for a value of `environment` where an event is shown to others than those who operate. Such an event cannot be folded. */
+/** Replaces a value of `environment` where people other than the operators see an event. Such an event cannot be folded. */
 export const redacted = "[redacted]";
 
 export interface RunStarted extends Happened {
   readonly type: "run.started";
-  /** The run's id; threads opened by the run are named after it. */
+  /** The run's id. Threads that the run opens are named after it. */
   readonly run: string;
   readonly variables: Readonly<Record<string, string>>;
   readonly environment: Readonly<Record<string, string>>;
-  /** Caps from the request or the caller, on top of the program's own. */
+  /** Caps from the request or the caller, in addition to the program's own limits. */
   readonly caps: Partial<Limits>;
-  /** How long trouble of a model's endpoint is waited for; absent: what the program says, or the usual. */
+  /** How long the run waits when a model's endpoint is in trouble. Default: the program's value, or the usual one. */
   readonly patienceMs?: number;
-  /** It has to wait for its turn, which counts for no limit of time: until it is admitted. */
+  /** The run waits for a free slot. This waiting time counts for no limit. */
   readonly queued?: true;
-  /** What a call to start the run was told about it, for the record. */
+  /** Notes about the request that started the run, kept for the record. */
   readonly notes?: readonly Failure[];
-  /** Absent: the usual ones. */
+  /** Default: the usual bounds. */
   readonly bounds?: Bounds;
-  /** What a called run shares with its caller; null for a root run. */
+  /** Data that a called run shares with its caller; null for a root run. */
   readonly caller: Caller | null;
 }
 
@@ -53,46 +56,47 @@ export interface Caller {
   readonly depth: number;
   readonly agent: string;
   readonly threads: Readonly<Record<string, string>>;
-  /** Not to be spent below the caller: its handlers need it. */
+  /** The part of the budget that callees must not spend, because the caller's handlers need it. */
   readonly aside?: Aside;
-  /** The caller's settings and agents, for where the callee has none of its own. */
+  /** The caller's settings and agents. The callee uses them where it has none of its own. */
   readonly inherited?: Inherited;
 }
 
 export interface Aside {
   readonly nanodollars: number;
   readonly tokens: number;
-  /** Absent: none. */
+  /** Default: none. */
   readonly characters?: number;
 }
 
 export interface Inherited {
   readonly settings: ModelSettings;
   readonly agents: Readonly<Record<string, ModelSettings>>;
-  /** What a person gave with the root run. It wins over the settings of workflows. */
+  /** The settings that a person gave with the root run. They take precedence over the settings of workflows. */
   readonly chosen?: ModelSettings;
 }
 
-/** Never mixed up: ungradable is the student's cause, a grader error ours. */
+/** These are never mixed up: "ungradable" is caused by the student, "grader error" by us. */
 type GradedAs = "graded" | "ungradable" | "grader error" | "needs human";
 
-/** A tool call whose tool is a workflow, its arguments checked. */
+/** A tool call whose tool is a workflow. Its arguments have been checked. */
 export interface WorkflowCall {
   readonly tool: string;
   readonly place: ToolCallPlace;
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What the edge brings back from an activity. */
+/** The result that the worker brings back from an activity. */
 export type Outcome =
-  /** Nothing but "done", with what had to be read for it. */
+  /** The activity is done. It returns only the files that it had to read. */
   | {
       readonly kind: "done";
       readonly files?: Readonly<Record<string, string>>;
       readonly notes?: readonly string[];
     }
   /**
-   * `notes`: what a person must know to trust the outcome, such as what was cut from the request. `said`: the text of a file it asked with.
+   * `notes`: facts that a person needs to trust the outcome, for example parts that were cut from the request.
+   * `said`: the text of the file that was sent as the prompt.
    * `cut`: the reply ended at the limit of output tokens, not where the model would have ended it.
    */
   | {
@@ -108,12 +112,12 @@ export type Outcome =
       readonly exitCode: number;
       readonly commands: number;
       readonly notes?: readonly string[];
-      /** What the tests of a judge came to, as the text of TEST_RESULTS; absent: it left no results. */
+      /** The results of the judge's tests, as the text of TEST_RESULTS. Absent if the judge left no results. */
       readonly tests?: string;
     }
   /**
-   * What a work is worth, or why nobody can say. `grade` is the whole of it, in the form of packages/grading; `text` a few words for
-   * people; `is` and `points` what the flow can ask for. points: null unless it is graded.
+   * The grade of a submission, or the reason why there is none. `grade` is the complete grade in the form of packages/grading, and `text`
+   * is a short summary for people. The flow can use `is` and `points` in conditions. `points` is null unless the submission is graded.
    */
   | {
       readonly kind: "graded";
@@ -125,24 +129,24 @@ export type Outcome =
     }
   | { readonly kind: "answered"; readonly text: string }
   | { readonly kind: "produced"; readonly text: string; readonly notes?: readonly string[] }
-  /** The model calls workflows as tools; what they return is given back to it, by the same activity, when all have. */
+  /** The model calls workflows as tools. When all have returned, the same activity passes their results to the model. */
   | { readonly kind: "called"; readonly calls: readonly WorkflowCall[] }
-  /** A plan, translated by its dialect into a piece of program. */
+  /** A plan that its dialect translated into a fragment of a program. */
   | { readonly kind: "planned"; readonly text: string; readonly fragment: Fragment }
   | {
       readonly kind: "returned";
       readonly status: "success" | "failed" | "cancelled";
-      /** An expert's own word for its end; null where it has none. */
+      /** The status word of an expert's end; null if it has none. */
       readonly word: string | null;
       readonly result: string;
-      /** Variables the callee assigned. */
+      /** The variables that the callee assigned. */
       readonly variables: Readonly<Record<string, string>>;
       readonly reason: Failure | null;
-      /** Activities of the callee and of those it called; absent: none. */
+      /** Activities of the callee and of its own callees. Default: none. */
       readonly steps?: number;
-      /** For how long the callee only waited, for a person or for somebody to resume it. */
+      /** How long the callee only waited, for a person or to be resumed. */
       readonly idleMs?: number;
-      /** When that was. Absent: it never did, or it ended before this was told. */
+      /** The periods of that waiting. Absent if there were none, or if the callee ended before periods were recorded. */
       readonly waits?: readonly Span[];
     };
 
@@ -160,9 +164,9 @@ export interface ActivityFailed extends Happened {
   readonly activity: ActivityRef;
   readonly failure: Failure;
   readonly next: NextStep;
-  /** The model's own wish. */
+  /** The wait in ms that the model's endpoint requested. */
   readonly retryAfterMs: number | null;
-  /** Of a park. */
+  /** Only if `next` is "park". */
   readonly trouble?: Trouble;
   readonly usage: Usage | null;
 }
@@ -173,7 +177,7 @@ export interface AskExpired extends Happened {
   readonly activity: ActivityRef;
 }
 
-/** Found by the supervisor, or by a reservation that was refused. */
+/** Created by the supervisor, or when a reservation is refused. */
 export interface RunLimited extends Happened {
   readonly type: "run.limited";
   readonly epoch: number;
@@ -185,45 +189,45 @@ export interface RunCancelled extends Happened {
   readonly type: "run.cancelled";
   readonly message: string;
 }
-/** A defect of ours: deciding the run's next step threw. It ends there, failed, instead of coming back for ever. */
+/** A bug of ours: deciding the run's next step threw an error. The run ends as failed, so that it is not retried for ever. */
 export interface RunBroken extends Happened {
   readonly type: "run.broken";
   readonly message: string;
 }
-/** Stopped, to be resumed: what was in flight is discarded and asked again on resumption. */
+/** The run is stopped and can be resumed. Activities in flight are discarded and requested again after the resume. */
 export interface RunStopped extends Happened {
   readonly type: "run.stopped";
-  /** For how long the runs it called, which end with the stop, only waited. What they return is never heard. */
+  /** How long the called runs only waited. They end with the stop, so this run never receives their results. */
   readonly idleMs?: number;
-  /** When they only waited. Absent: only for how long is known. */
+  /** The periods of that waiting. If absent, only the duration is known. */
   readonly waits?: readonly Span[];
-  /** Activities of those runs. */
+  /** The number of activities of those runs. */
   readonly steps?: number;
 }
-/** A stopped run goes on; of one that waits for a model, what is parked is tried at once, with new patience. */
+/** A stopped run continues. If a run waits for a model, its parked activities are retried at once with new patience. */
 export interface RunResumed extends Happened {
   readonly type: "run.resumed";
 }
-/** A run that was queued begins. Only one with a limit of time needs to know. */
+/** A queued run begins. Only a run with a time limit needs this event. */
 interface RunAdmitted extends Happened {
   readonly type: "run.admitted";
 }
-/** The events before this one are another run's. What was in flight after them is asked for again; time and money count from here. */
+/** The events before this one belong to another run. Activities that were in flight are requested again. Time and money count from here. */
 export interface RunForked extends Happened {
   readonly type: "run.forked";
   readonly from: string;
-  /** The last event taken over. */
+  /** The last event that was taken over. */
   readonly seq: number;
   readonly caps: Partial<Limits>;
-  /** Keys of calls whose called run was forked too: they wait for that one. */
+  /** Keys of calls whose called run was forked too. The calls wait for that fork. */
   readonly left: readonly string[];
-  /** Of a called run: not to be spent here, as its caller's fork has it. */
+  /** Only for a called run: the part of the budget that it must not spend, as in its caller's fork. */
   readonly aside?: Aside;
   /** The workspace was taken over. */
   readonly files?: true;
   /**
-   * With another program: all that the run knew but its environment, which its first event has, and the nodes that begin (carry-to-program.ts).
-   * What was folded before counts no more.
+   * Only for a fork with another program: the whole state except the environment, which comes from the first event, and the nodes that
+   * begin (carry-to-program.ts). Earlier folded events no longer count.
    */
   readonly carried?: { readonly state: RunState; readonly begins: readonly NodeId[] };
 }

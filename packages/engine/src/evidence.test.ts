@@ -15,7 +15,7 @@ const ran = (exitCode: number, commands = 1): Outcome => ({ kind: "executed", te
 const trouble: Answer = { failure: { code: "SANDBOX_FAILED", message: "no" }, next: "fail" };
 const done: Outcome = { kind: "done" };
 
-/** Runs the callee for each CALL and gives its answer to the caller, as the store does. */
+/** Runs the callee for each CALL and returns its result to the caller, as the store does. */
 function playTree(programs: Record<string, Program>, root: string, answers: Answer[], variables = {}) {
   const run = (name: string, first: Parameters<typeof play>[2]): ReturnType<typeof play> =>
     play(
@@ -46,27 +46,27 @@ const runsThenCalls = programOf(
 );
 
 describe("EXIT_CODE", () => {
-  it("is the callee's after a CALL, where the caller executed before", () => {
+  it("after a CALL is the callee's, even if the caller ran an EXECUTE before", () => {
     const { state } = playTree({ root: runsThenCalls, below: runs }, "root", [ran(0), ran(2)]);
     expect(state.variables.EXIT_CODE).toBe("2");
   });
 
-  it("is the callee's after a CALL, where the caller executed nothing", () => {
+  it("after a CALL is the callee's, if the caller ran no EXECUTE", () => {
     expect(playTree({ root: calls, below: runs }, "root", [ran(2)]).state.variables.EXIT_CODE).toBe("2");
   });
 
-  it("is the callee's three calls deep", () => {
+  it("is the callee's, three calls deep", () => {
     const deep = (program: string) => programOf({ START: start, CALL_A: { ...call, program } }, lines("START CALL_A"));
     const programs = { root: deep("one"), one: deep("two"), two: deep("below"), below: runs };
     expect(playTree(programs, "root", [ran(3)]).state.variables.EXIT_CODE).toBe("3");
   });
 
-  it("of the caller stays when the callee executes nothing", () => {
+  it("stays the caller's if the callee runs no EXECUTE", () => {
     const quiet = programOf({ START: start }, []);
     expect(playTree({ root: runsThenCalls, below: quiet }, "root", [ran(4)]).state.variables.EXIT_CODE).toBe("4");
   });
 
-  it("is empty after an EXECUTE that failed itself, in the caller too", () => {
+  it("is empty after an EXECUTE that failed itself, also in the caller", () => {
     const twice = programOf(
       {
         START: start,
@@ -96,12 +96,12 @@ describe("EXIT_CODE", () => {
     }
   });
 
-  it("is empty after a reply without commands: nothing ran, so nothing ended with 0", () => {
+  it("is empty after a reply without commands, because no command ended with 0", () => {
     const { state } = playTree({ root: runsThenCalls, below: runs }, "root", [ran(0), ran(0, 0)]);
     expect(state.variables.EXIT_CODE).toBe("");
   });
 
-  it("of an EXECUTE in a handler stays in its run: the caller gets the one from before", () => {
+  it("from an EXECUTE in a handler stays in its run, and the caller gets the earlier one", () => {
     const handled = programOf(
       {
         START: start,
@@ -123,7 +123,7 @@ describe("EXIT_CODE", () => {
     );
   });
 
-  it("becomes empty when items of a map call workflows that execute: none of them is the latest", () => {
+  it("becomes empty if items of a map call workflows with an EXECUTE, because none of them is the latest", () => {
     const each: Node = {
       kind: "map",
       over: { from: "literal", text: "a\nb" },

@@ -1,6 +1,6 @@
 /**
- * Failures, named by what happens next. Every code the engine itself gives stands in `failureCodes` with its sentence; edges
- * (model, sandbox, store) bring codes of their own in the same shape.
+ * Failures, named by what happens next. `failureCodes` contains every code of the engine with its explanation. Models, the sandbox and the
+ * store add codes of their own in the same form.
  */
 export interface Failure {
   readonly code: string;
@@ -8,21 +8,22 @@ export interface Failure {
 }
 
 /**
- * retry: attempt + 1 after a wait, no step counted. park: the other side is in trouble, not the request; the activity waits for it, up to the
- * run's patience, and takes no edge. hold: what is missing on our side does not come by waiting (a key, a model); the activity waits until
- * the run is resumed. fail: the fail edge, else ON_FAILED, else FAILED.
- * unknown: interrupted in the act; repeated only where the node says that is safe.
+ * retry: attempt + 1 after a wait; no step is counted.
+ * park: the other side is in trouble, not the request. The activity waits up to the run's patience and takes no edge.
+ * hold: something is missing on our side (a key, a model), and waiting does not help. The activity waits until the run is resumed.
+ * fail: the fail edge, else ON_FAILED, else FAILED.
+ * unknown: the activity was interrupted. It is repeated only where the node states that this is safe.
  */
 export type NextStep = "retry" | "park" | "hold" | "fail" | "unknown";
 
-/** Who is in trouble, for people who wait. */
+/** The model and endpoint in trouble, shown to people who wait. */
 export interface Trouble {
   readonly model: string;
   readonly endpoint: string;
   readonly reason: string;
 }
 
-/** What a code says, and what to do about it. */
+/** The explanation of a code and the way to fix it. */
 export interface CodeEntry {
   readonly means: string;
   readonly fix: string;
@@ -170,14 +171,17 @@ export function isLimit({ code }: Pick<Failure, "code">): boolean {
   return code.startsWith("LIMIT_");
 }
 
-/** Trouble of ours that says nothing about the work: no edge is taken for it, because an edge may lead to a grade. */
+/** Our own failures. They say nothing about the submission and take no edge, because an edge may lead to a grade. */
 const ours: ReadonlySet<string> = new Set(["OUTCOME_UNKNOWN", "WORKER_CRASHED", "WORKER_BUG"]);
 
 export function takesNoEdge(why: Pick<Failure, "code">): boolean {
   return isLimit(why) || ours.has(why.code) || why.code.startsWith("STORE_");
 }
 
-/** Hits bound the loops of one workflow: to its caller they are a failure like others. All other limits are the whole tree's. */
+/**
+ * The limit of hits bounds the loops of one workflow, so its caller treats it as an ordinary failure. All other limits concern the whole
+ * tree.
+ */
 export function isTreeLimit(why: Pick<Failure, "code">): boolean {
   return isLimit(why) && why.code !== "LIMIT_HITS";
 }

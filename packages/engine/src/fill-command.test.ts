@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: shells write their expansions so.
-// The referee is bash itself: a filled command is run, and what reaches the program is compared with the value.
+// bash itself checks the results: each filled command is run, and the text that reaches the program is compared with the value.
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, inject, it } from "vitest";
@@ -10,9 +10,9 @@ const filled = (template: string, values: Readonly<Record<string, string>>) => {
   return command.ok ? command.text : `refused: ${command.why}`;
 };
 
-/** `p` prints each of its arguments between marks; `pwn` is what an injection would run. */
+/** `p` prints each of its arguments between marks. An injection would run `pwn`. */
 const tools = "p() { printf '<%s>' \"$@\"; }; pwn() { printf PWNED; }; export -f pwn; V=var; E=; cd /;\n";
-/** Each command in a subshell of its own, all of one bash: what it printed and its exit code. */
+/** Runs each command in its own subshell of one bash. Returns its output and its exit code. */
 function bash(commands: readonly string[]): { readonly said: string; readonly code: string }[] {
   const each = `for command in "$@"; do (set --; eval "$command"); printf '\\0%s\\0' "$?"; done`;
   const told = execFileSync("bash", ["--norc", "-c", tools + each, "bash", ...commands], {
@@ -62,11 +62,11 @@ const hostile = [
   "\u2028",
   "\t",
 ];
-/** Arbitrary text over the characters that mean something to a shell. */
+/** Random text of characters that have a meaning in a shell. */
 const nasty = fc.string({ unit: fc.constantFrom(..."ab '\"\\$`(){}[];&|<>#!*?~=\n-0V".split("")), maxLength: 14 });
 const values = () => [...hostile, ...fc.sample(nasty, 25)];
 
-describe("a value in a command", () => {
+describe("a value in a command of EXECUTE", () => {
   it.each([
     ["bare", "p {{X}}", (x: string) => `<${x}>`],
     ["beside other text", "p a{{X}}b", (x: string) => `<a${x}b>`],
@@ -89,7 +89,7 @@ describe("a value in a command", () => {
     ["in a here-string", "cat <<< {{X}}; p .", (x: string) => `${x}\n<.>`],
     ["over continued lines", "p a \\\n  {{X}}", (x: string) => `<a><${x}>`],
   ])(
-    "%s reaches the program as it is",
+    "arrives unchanged, in this position: %s",
     (_, template, expected) => {
       const tried = values();
       const told = bash(tried.map((x) => filled(template, { X: x })));
@@ -110,7 +110,7 @@ describe("a value in a command", () => {
     ],
     ["line of its own", "cat <<EOF\n{{X}}\nEOF\np .", (x: string) => `${x}\n<.>`],
   ])(
-    "in a %s is text, and cannot end the document",
+    "in a %s arrives unchanged and cannot end the document",
     (_, template, expected) => {
       const refused = (x: string) => filled(template, { X: x }).startsWith("refused");
       const all = values();
@@ -118,7 +118,7 @@ describe("a value in a command", () => {
       const tried = all.filter((x) => !refused(x));
       const told = bash(tried.map((x) => filled(template, { X: x })));
       for (const [index, x] of tried.entries()) {
-        // Leading tabs are the indented document's.
+        // Bash removes leading tabs in an indented here-document.
         const said = template.includes("<<-") ? expected(x).replaceAll("\n\t", "\n") : expected(x);
         expect(told[index], JSON.stringify(x)).toEqual({ said, code: "0" });
       }
@@ -147,7 +147,7 @@ describe("a value in a command", () => {
     "test -v {{X}}; p .",
     "printf -v {{X}} a; p .",
   ])(
-    "where it would be evaluated again is harmless or refused: %s",
+    "is harmless or refused where the shell would evaluate it again: %s",
     (template) => {
       const commands = values()
         .map((x) => filled(template, { X: x }))
@@ -158,26 +158,26 @@ describe("a value in a command", () => {
     60_000,
   );
 
-  it("that is a plain word or a number stands as it is, as authors write it", () => {
+  it("stays unquoted if it is a plain word or a number", () => {
     expect(filled("make -C {{DIR}} -j{{N}} {{TARGET}}", { DIR: "src/a-b.c", N: "4", TARGET: "all" })).toBe(
       "make -C src/a-b.c -j4 all",
     );
     expect(filled('echo "Hello {{NAME}}!"', { NAME: "Ada Lovelace" })).toBe('echo "Hello Ada Lovelace!"');
   });
 
-  it("in three braces is put in as it is, and a name without a value stays", () => {
+  it("in three braces is inserted unchanged, and a name without a value stays as written", () => {
     expect(filled("gcc {{{FLAGS}}} {{FILE}} {{NONE}} {{{NONE}}}", { FLAGS: "-O2 -g", FILE: "a b.c" })).toBe(
       "gcc -O2 -g 'a b.c' {{NONE}} {{{NONE}}}",
     );
     expect(fillCommand("p {{A}} {{A}}", () => null)).toMatchObject({ ok: true, unknown: ["A"] });
   });
 
-  it("is never looked at again", () => {
+  it("is never expanded again", () => {
     expect(filled("p {{A}} {{B}}", { A: "{{B}}", B: "x" })).toBe("p '{{B}}' x");
   });
 });
 
-it("the places of a command are told with where they stand", () => {
+it("commandPlaces reports the placeholders of a command with their surroundings", () => {
   const places = commandPlaces('{{CMD}} {{A}} "{{B}}" \'x{{C}}\' $(( {{D}} )); python3 -c "{{E}}" {{{F}}}');
   expect(places.map(({ name, stands, raw, first }) => [name, stands, raw, first])).toEqual([
     ["CMD", "bare", false, true],
@@ -190,7 +190,7 @@ it("the places of a command are told with where they stand", () => {
   ]);
 });
 
-it("any template is read without a throw", () => {
+it("reads any template without an error", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom(..."{{X}} '\"\\$`(){}[]<<EOF#\n-".split("")), maxLength: 60 }),

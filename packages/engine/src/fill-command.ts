@@ -1,14 +1,14 @@
 /**
- * `{{NAME}}` in a command of EXECUTE: a value is data, never shell. It is quoted for the very place where it stands, and where no quoting
- * is sound it must be harmless by itself, or the step fails.
+ * Fills `{{NAME}}` in a command of EXECUTE. A value is data, never shell code. It is quoted for the exact position of its placeholder. If
+ * no quoting is safe there, the value must be harmless without quotes, or the step fails.
  *
- * Q1  The template is the author's and is read as bash reads it; a value is put in so that reading the filled command meets the same
- *     quotes, words and here-documents in the same order, with the value inside one of them.
- * Q2  Bare: one word, quoted unless it is plain. In quotes: part of the quoted text. In a here-document: text; it cannot end the document.
- *     In a comment: on that line.
- * Q3  Where a shell would evaluate the value once more (arithmetic, `${…}`, backquotes) only a number or a plain word is put in; in code
- *     for another interpreter (`sh -c`, `python -c`, `awk`, `sed`, `eval`) only words without punctuation that could end a string.
- * Q4  `{{{NAME}}}` is put in as it is: shell, by the author's decision.
+ * Q1  The author's template is read as bash reads it. A filled command has the same quotes, words and here-documents in the same order,
+ *     with the value inside one of them.
+ * Q2  Bare: one word, quoted unless it is plain. In quotes: part of the quoted text. In a here-document: text that cannot end the document.
+ *     In a comment: text on that line.
+ * Q3  Where a shell would evaluate the value again (arithmetic, `${…}`, backquotes), only a number or a plain word is allowed. In code for
+ *     another interpreter (`sh -c`, `python -c`, `awk`, `sed`, `eval`), only words without punctuation that could end a string are allowed.
+ * Q4  `{{{NAME}}}` is inserted unchanged, as shell code, because the author decided so.
  */
 type Surrounding =
   | "bare"
@@ -26,7 +26,7 @@ export interface CommandPlace {
   readonly name: string;
   readonly raw: boolean;
   readonly stands: Surrounding;
-  /** It is the word that says what to run. */
+  /** True for the word that names the program to run. */
   readonly first: boolean;
 }
 
@@ -37,21 +37,21 @@ export type FilledCommand =
 const rawPlace = /\{\{\{[ \t]*([^{}\s](?:[^{}\r\n]{0,98}[^{}\s])?)[ \t]*\}\}\}/uy;
 const place = /\{\{[ \t]*([^{}\s](?:[^{}\r\n]{0,98}[^{}\s])?)[ \t]*\}\}/uy;
 
-/** Not one that begins with a dash: inside `[[ ]]` an unquoted `-n` is an operator. */
+/** A word that begins with a dash is not plain: inside `[[ ]]` an unquoted `-n` is an operator. */
 const plainWord = /^[A-Za-z0-9_./:@%+,][A-Za-z0-9_./:@%+,-]*$/;
 const wholeNumber = /^[ \t]*-?[0-9]{1,18}[ \t]*$/;
 const quietWords = /^[\p{L}\p{M}\p{N} _.,:@%+-]*$/u;
 
-/** What stands before a quoted text that another interpreter reads as code. */
+/** The text before a quoted string that another interpreter reads as code. */
 const beforeCode =
   /(?:^|[\s;&|(/])(?:eval|trap|(?:ba|da|z|k|a|fi)?sh(?:[ \t]+-\S+)*[ \t]+-\w*c|(?:python[\d.]*|perl|ruby|node|php|lua|Rscript)(?:[ \t]+-\S+)*[ \t]+-{1,2}\w*|(?:g|m)?awk(?:[ \t]+-\S+)*|g?sed(?:[ \t]+-\S+)*|su(?:[ \t]+\S+)*[ \t]+-c|(?:ba|da|z|k|a)?sh[ \t]*<<<|bc[ \t]*<<<)[ \t]*$/;
-/** Builtins that evaluate names and values once more, subscripts and commands inside them included. */
+/** Builtins that evaluate names and values again, including subscripts and commands inside them. */
 const evaluating = /(?:^|[\s;&|(])(?:let|unset|printf[ \t]+-v)(?=\s)/;
 const declaring = /(?:^|[\s;&|(])(?:declare|typeset|local|readonly|export)[ \t]+-(\w*)(?=\s)/g;
-/** The beginning of a test, the end of a line or of brackets, and a test that looks at a variable by its name. */
+/** The beginning of a test, the end of a line or of brackets, and a test that reads a variable by its name. */
 const testing = /\n|\]|(?<=^|[\s;&|(])(?:\[\[?|test)(?=[ \t])|(?<=[ \t])-[vR](?=\s)/g;
 
-/** Whether the shell evaluates some name or value of the text once more. */
+/** Returns whether the shell evaluates a name or value of the text again. */
 function evaluates(text: string): boolean {
   if (evaluating.test(text)) return true;
   for (const [, flags = ""] of text.matchAll(declaring)) if (/[aAin]/.test(flags)) return true;
@@ -86,7 +86,7 @@ export function fillCommand(template: string, lookUp: (name: string) => string |
     : { ok: true, text: read, unknown: [...new Set(unknown)] };
 }
 
-/** Where the places of a command stand, for those who look at a workflow before it runs. */
+/** Lists the placeholders of a command with their surroundings, for checks before a workflow runs. */
 export function commandPlaces(template: string): readonly CommandPlace[] {
   if (!template.includes("{{")) return [];
   const places: CommandPlace[] = [];
@@ -98,7 +98,7 @@ export function commandPlaces(template: string): readonly CommandPlace[] {
 }
 
 type Level =
-  /** `closes`: the bracket that ends it; null: the end of the text. */
+  /** `closes`: the bracket that ends this level; null means the end of the text. */
   | { readonly is: "bare"; readonly closes: ")" | null }
   | { readonly is: "double" | "single"; readonly code: boolean }
   | { readonly is: "ansi" | "comment" | "tick" }
@@ -115,9 +115,9 @@ class CommandReader {
   readonly #look: (place: CommandPlace) => string | null;
   readonly #levels: Level[] = [{ is: "bare", closes: null }];
   readonly #here: Here[] = [];
-  /** The template cannot be read for sure: only plain values anywhere. */
+  /** The template cannot be read reliably, so only plain values are allowed in every position. */
   readonly #unsure: boolean;
-  /** Places, by position, that `[[ … -eq … ]]` would evaluate. */
+  /** Positions of the placeholders that `[[ … -eq … ]]` would evaluate. */
   readonly #compared: ReadonlySet<number>;
   #at = 0;
   #out = "";
@@ -192,7 +192,7 @@ class CommandReader {
     }
   }
 
-  /** Whether one begins here; it is entered then. */
+  /** Returns whether an expansion begins here. If so, the reader enters it. */
   #expansion(char: string): boolean {
     if (char === "`") this.#open({ is: "tick" }, 1);
     else if (char !== "$") return false;
@@ -205,7 +205,7 @@ class CommandReader {
     return true;
   }
 
-  /** Up to the bracket that ends it; quotes inside are passed over, for whatever is put in is plain. */
+  /** Reads up to the closing bracket. Quotes inside are ignored, because only plain values are inserted here. */
   #inside(level: Extract<Level, { depth: number }>, char: string): null {
     if (char === "\\") return this.#backslash();
     if (char === level.opens) level.depth += 1;
@@ -244,18 +244,21 @@ class CommandReader {
     return beforeCode.test(this.#before());
   }
 
-  /** The author's text before this point, as written: no value has a say in how the rest is read. */
+  /** The author's text before this point, as written. Inserted values do not influence how the rest is read. */
   #before(): string {
     return this.#text.slice(Math.max(0, this.#at - 200), this.#at);
   }
 
-  /** `$` or `$NAME` right before this point, which what is put in would complete; null: none. */
+  /** Returns the `$` or `$NAME` right before this point, which an inserted value would extend; null if there is none. */
   #dollar(): string | null {
     const [, slashes = "", name] = /(\\*)\$(\w*)$/.exec(this.#before()) ?? [];
     return name === undefined || slashes.length % 2 === 1 ? null : name;
   }
 
-  /** A backslash before a place would quote the first character of whatever is put in: it stands for itself, or for nothing. */
+  /**
+   * A backslash before a placeholder would quote the first character of the value. In quotes it is doubled, so that it stays a backslash;
+   * outside quotes it is dropped.
+   */
   #backslash(): null {
     if (this.#placeAt(this.#at + 1) === null) return this.#copy(2);
     if (this.#level.is !== "bare") this.#out += "\\\\";
@@ -318,7 +321,7 @@ class CommandReader {
     }
     const filled = this.#out;
     this.#out = outside + filled;
-    // The author's own end stands behind the body.
+    // The author's own end marker comes after this body. An equal line inside the body would end the document too early.
     if (names !== null && filled.split("\n").some(ends)) {
       return new Refused(names, `a line of it is '${here.end}', which ends the here-document`);
     }
@@ -346,7 +349,7 @@ class CommandReader {
     const first = this.#level.is === "bare" && given === undefined && /(?:^|[;&|(\n])[ \t]*$/.test(this.#before());
     const value = this.#look({ name: found.name, raw: found.raw, stands, first });
     if (value === null) {
-      // As it is written: brackets are no quotes, what is between them is read on.
+      // The value is inserted unchanged: the brackets are not quotes, and the text between them is read normally.
       return this.#copy(found.raw ? 3 : 2);
     }
     const dollar = this.#dollar();
@@ -368,7 +371,7 @@ class CommandReader {
       case "tick":
         return "plain";
       case "bare":
-        // A subscript is arithmetic; code need not be quoted.
+        // A subscript is arithmetic. Code for another interpreter need not be in quotes.
         return /\w\[$/.test(this.#before()) ? "number" : this.#isCode() ? "code" : "bare";
       default:
         return level.is;
@@ -378,7 +381,7 @@ class CommandReader {
   #quote(name: string, value: string, stands: Surrounding, dollar: string | null): Refused | null {
     switch (stands) {
       case "bare":
-        // A dollar sign and a quote would be quotes of another kind.
+        // A dollar sign before a quote would begin another kind of quote.
         if (dollar === "") this.#out = `${this.#out.slice(0, -1)}\\$`;
         this.#out += plainWord.test(value) && dollar === null ? value : singleQuoted(value);
         return null;
@@ -427,7 +430,7 @@ function singleQuoted(value: string): string {
   return `'${value.replaceAll("'", "'\\''")}'`;
 }
 
-/** `[[ A -eq B ]]` calculates both sides, quoted or not. */
+/** Finds the placeholders in `[[ A -eq B ]]`: the shell calculates both sides, even if they are quoted. */
 function comparedPlaces(text: string): Set<number> {
   const places = new Set<number>();
   for (let from = text.indexOf("[["); from >= 0; ) {

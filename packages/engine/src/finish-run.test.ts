@@ -40,7 +40,7 @@ describe("a cancel while a handler runs", () => {
     it.each([
       ["runs", []],
       ["is stopped", [stopped]],
-    ] as const)(`leaves the end that the run had reached as it is: ${end}, and its handler %s`, (_, before) => {
+    ] as const)(`keeps the end of the run (${end}) while its handler %s`, (_, before) => {
       const reached = inHandler(end);
       expect(reached.phase).toMatchObject({ is: "handling", of: end });
       const state = before.reduce((last, event) => step(handled, last, event).state, reached);
@@ -51,7 +51,7 @@ describe("a cancel while a handler runs", () => {
       expect(after.variables.ERROR).toBe(reached.variables.ERROR);
       expect(commands).toContainEqual(expect.objectContaining({ do: "end", status: end }));
       expect(commands).toContainEqual(expect.objectContaining({ do: "warn", code: "HANDLER_FAILED" }));
-      // What the handler had in flight is void.
+      // The handler's work in flight is void.
       expect(after.active).toEqual({});
       expect(after.epoch).toBeGreaterThan(state.epoch);
     });

@@ -1,11 +1,12 @@
 /**
- * Ends and handlers.
+ * Ends of runs and their handlers.
  *
- * E1  ON_SUCCESS and ON_FAILED run at most once each. E2  A handler follows an end and changes nothing of it: status, reason, RESULT, ERROR
- * and word of the run are what they were when the handler began. What the handler made of RESULT is the variable REPORT. E3  Trouble in a
- * handler is a warning in the record, and so is a cancel while it runs.
- * E4  When a limit or a cancel ends a run or turns it to a handler, or anything else does with work in flight, the epoch rises: what
- * was in flight is void (I6).
+ * E1  ON_SUCCESS and ON_FAILED run at most once each.
+ * E2  A handler follows an end and does not change it. Status, reason, RESULT, ERROR and status word of the run keep the values that they
+ *     had when the handler began. The handler's own RESULT becomes the variable REPORT.
+ * E3  A failure in a handler becomes a warning in the record, and so does a cancel while it runs.
+ * E4  The epoch rises when a limit or a cancel ends a run or starts a handler. It also rises when anything else does so while work is in
+ *     flight. Activities in flight become void (I6).
  */
 import { allow, Excess, jsonLength } from "./bounds.ts";
 import { evidenceOf, returnedVariables } from "./evidence.ts";
@@ -22,7 +23,7 @@ import { change, scopeOf, setVariable, type Turn, warn } from "./turn.ts";
 export function succeedRun(turn: Turn, word: string | null = null): void {
   const { phase } = turn.state;
   if (phase.is === "handling") return endHandler(turn, phase);
-  // A success whose result cannot be told is none.
+  // If the result exceeds a bound, the run does not succeed.
   const { excess } = resultWithin(turn);
   if (excess !== null) return failRun(turn, excess, word);
   setVariable(turn, "STATUS", "SUCCESS");
@@ -45,13 +46,13 @@ export function failRun(turn: Turn, why: Failure, word: string | null = null): v
   turnTo(turn, handler, "failed", why, word);
 }
 
-/** E3. Its handler ends here; the end that the run had reached stands (E2). */
+/** Applies E3. The run's handler ends here, and the run keeps its end (E2). */
 export function cutHandler(turn: Turn, phase: HandlingPhase, why: Failure): void {
   warn(turn, "HANDLER_FAILED", `The handler ended early. ${why.code}: ${why.message}`, null);
   endHandler(turn, phase);
 }
 
-/** E2. */
+/** Applies E2. */
 function endHandler(turn: Turn, { of, reason, ended }: HandlingPhase): void {
   const report = turn.state.variables.RESULT ?? "";
   if (report !== ended.RESULT) setVariable(turn, "REPORT", report);
@@ -88,7 +89,7 @@ export function finishRun(
   });
 }
 
-/** A defect of ours: nothing but the end, so that nothing can go wrong again. */
+/** Ends the run after a bug of ours. It does nothing else, so that nothing can fail again. */
 export function breakRun(turn: Turn, reason: Failure): void {
   const { variables, spent, idle } = turn.state;
   const returned = returnedVariables(turn.state);
@@ -124,13 +125,13 @@ function turnTo(
   turn.ready.push({ node: handler, only: null });
 }
 
-/** Nothing of before goes on (E4). */
+/** Discards all earlier work (E4). */
 function clear(turn: Turn, raise: boolean): void {
   turn.ready.length = 0;
   turn.fed.length = 0;
   if (raise || Object.keys(turn.state.active).length > 0) {
     change(turn, { epoch: turn.state.epoch + 1 });
-    // What this very step asked for is void too.
+    // Work that this same step requested is void too.
     const kept = turn.commands.filter(({ do: what }) => what !== "perform" && what !== "retry" && what !== "await");
     turn.commands.length = 0;
     turn.commands.push(...kept, { do: "abort" });
@@ -147,14 +148,14 @@ function resultWithin(turn: Turn): { readonly result: string; readonly excess: F
   }
 }
 
-/** Throws an Excess before a text that is too long is built. */
+/** Throws an Excess before it builds a text that is too long. */
 function resultOf(turn: Turn, rule: ResultRule): string {
   if (rule.take === "RESULT") return turn.state.variables.RESULT ?? "";
   const fits = (length: number) => allow(length, turn.state.bounds, "The result");
   const texts: string[] = [];
   const jsons: string[] = [];
   let together = 0;
-  // What one value takes from a list the next no longer finds; the lists themselves stay as they are.
+  // A value that one operand removes from a list is gone for the next operand. The run's own lists do not change.
   let { state } = turn;
   for (const operand of rule.of) {
     const value = resolve(operand, { ...scopeOf(turn), state });
@@ -183,7 +184,7 @@ function resultOf(turn: Turn, rule: ResultRule): string {
   }, joined);
 }
 
-/** At least as long as what `postProcess` makes, at most three times. */
+/** Returns a length that is at least the length of the result of `postProcess`, and at most three times as long. */
 function postLength(text: string, rule: PostRule): number {
   switch (rule.do) {
     case "replace":
@@ -199,7 +200,7 @@ function postLength(text: string, rule: PostRule): number {
   }
 }
 
-/** As often as `replaceAll` finds it. */
+/** Counts the same matches that `replaceAll` would replace. */
 function countOf(text: string, what: string): number {
   if (what === "") return text.length + 1;
   let count = 0;
@@ -207,7 +208,10 @@ function countOf(text: string, what: string): number {
   return count;
 }
 
-/** A list is a list, a text that is JSON stands as it is, digits and all; other text is a JSON text, and nothing is null. */
+/**
+ * A list becomes a JSON list. A text that is already JSON stays unchanged, digits included. Other text becomes a JSON string, and a missing
+ * value becomes null.
+ */
 function jsonOf(operand: Operand, text: string | null, { lists }: RunState, fits: (length: number) => void): string {
   if (text === null) return "null";
   const items = operand.from === "all" ? (own(lists, operand.list) ?? []) : null;

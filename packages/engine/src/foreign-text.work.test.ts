@@ -1,4 +1,4 @@
-/** Text of models, students and commands costs the engine work in proportion to its length. */
+/** For text of models, students and commands, the engine's work is proportional to the length of the text. */
 import { describe, expect, it } from "vitest";
 import { countWork, growthOfWork } from "../../../tests/support/count-work.ts";
 import { evaluateCondition } from "./evaluate-condition.ts";
@@ -51,7 +51,7 @@ const units = [
 ];
 
 describe.each(Object.entries(readers))("%s", (_, read) => {
-  it.each(units)("takes linear work for a text of %j", (unit) => {
+  it.each(units)("does linear work for a text of %j", (unit) => {
     const of = (count: number) => () => read(`x${unit.repeat(count)}x`);
     expect(growthOfWork(of(1_000), of(10_000))).toBeLessThan(20);
   });
@@ -66,13 +66,13 @@ describe("MATCHES", () => {
     [`(?i)${"[\\p{L}a-z]".repeat(700)}1`, "abcé".repeat(300_000)],
   ];
   it.each(hostile.map(([pattern, text]) => [pattern.slice(0, 20), pattern, text] as const))(
-    "of a hostile pattern (%s) ends within its budget of work",
+    "with a hostile pattern (%s) ends within its budget of work",
     (_, pattern, text) => {
       const matched = () => {
         try {
           check("matches", pattern)(text);
         } catch {
-          // Refused for its cost.
+          // The search was refused because it costs too much.
         }
       };
       expect(countWork(matched).steps).toBeLessThan(120_000_000);

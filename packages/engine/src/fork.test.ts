@@ -33,7 +33,7 @@ const replying = (text: string) =>
   play(program, (work) => (work.kind === "prompt" ? { kind: "replied", text } : { kind: "done" }));
 
 describe("a fork", () => {
-  it("at a node knows what the run knew, and the work that was in flight", () => {
+  it("at a node has the state and the work in flight of that point", () => {
     const point = forkAtNode(program, replying("good").events, "PROMPT_B");
     expect(point).toMatchObject({ seq: 2, activity: { node: "PROMPT_B" }, keepsReplies: false });
     expect(point?.state.variables.RESULT).toBe("good");
@@ -41,20 +41,20 @@ describe("a fork", () => {
     expect(forkAtNode(program, replying("good").events, "PROMPT_X")).toBeNull();
   });
 
-  it("at a failure goes back to the last step that reached outside, never into the handler", () => {
+  it("at a failure begins before the last step that reached outside, never in the handler", () => {
     const { events } = replying("bad");
     expect(forkAtFailure(program, events)).toMatchObject({ seq: 2, activity: { node: "PROMPT_B" } });
     expect(forkAtNode(program, events, "PROMPT_R")).toBeNull();
   });
 
-  it("at a limit or a cancel goes on with what was in flight, and keeps the replies", () => {
+  it("at a limit or a cancel continues the work in flight and keeps the replies", () => {
     const { events } = replying("good");
     const cancelled: Event[] = [...events.slice(0, 2), { type: "run.cancelled", at: 9, seed: 0, message: "no" }];
     expect(forkAtFailure(program, cancelled)).toMatchObject({ seq: 2, activity: null, keepsReplies: true });
     expect(Object.keys(forkAtFailure(program, cancelled)?.works ?? {})).toEqual(["PROMPT_B.1"]);
   });
 
-  it("at a failure is not had of a run that did not fail", () => {
+  it("at a failure is refused for a run that did not fail", () => {
     expect(forkAtFailure(program, replying("good").events)).toBeNull();
   });
 });

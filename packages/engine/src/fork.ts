@@ -1,6 +1,6 @@
 /**
- * Where a run can be taken up again. Its events up to that point are folded anew, so that a fork knows all that the run knew then, and
- * what was in flight is known with its work.
+ * Finds the points at which a run can be forked. The run's events up to that point are folded again, so the fork has the same state and the
+ * same activities in flight, with their work.
  */
 import { type ActivityRef, activityKey, type Work } from "./activity.ts";
 import type { Event } from "./event.ts";
@@ -14,11 +14,11 @@ export interface ForkPoint {
   /** The last event that is taken over. */
   readonly seq: number;
   readonly state: RunState;
-  /** What was in flight, by its key. */
+  /** The work that was in flight, by activity key. */
   readonly works: Readonly<Record<string, Work>>;
-  /** The activity whose end was the run's failure, or that was asked for by name. */
+  /** The activity whose failure ended the run, or the activity that the user named. */
   readonly activity: ActivityRef | null;
-  /** Replies that had come are taken over: what stopped the run was not the reply. */
+  /** Whether the replies so far are taken over, because the reply did not cause the end of the run. */
   readonly keepsReplies: boolean;
 }
 
@@ -29,8 +29,8 @@ interface Asked {
 }
 
 /**
- * Before the last visit of a node; null: it was never visited. into: what it called is taken up, which may be a workflow that a model called
- * as a tool.
+ * Forks before the last visit of a node; null if the run never visited it. `into`: take over the run that the node called, which may be a
+ * workflow that a model called as a tool.
  */
 export function forkAtNode(
   program: Program,
@@ -45,12 +45,12 @@ export function forkAtNode(
 }
 
 /**
- * Before the step that made the run fail: its last prompt, command, question, call or tool before that. Where a limit or a person ended it,
- * what was in flight goes on. null: the run has not failed, or did nothing before it.
+ * Forks before the step that made the run fail: its last prompt, command, question, call or tool. If a limit or a person ended the run, the
+ * activities in flight continue. Returns null if the run has not failed or did nothing before.
  */
 export function forkAtFailure(program: Program, events: readonly Event[]): ForkPoint | null {
   let state = initialState;
-  /** How many events came before the run was stopped last. */
+  /** The number of events before the last stop of the run. */
   let beforeStop = 0;
   const from = ownFrom(events);
   for (const [index, event] of events.entries()) {
@@ -65,7 +65,8 @@ export function forkAtFailure(program: Program, events: readonly Event[]): ForkP
     }
     const reason = "reason" in state.phase ? state.phase.reason : null;
     const limited = reason !== null && isLimit(reason);
-    // What a model called as a tool is part of its prompt, unless a limit was reached below: then the called run is taken up.
+    // A workflow that a model called as a tool is part of its prompt. The exception is a limit that was reached below: then the called run
+    // is forked.
     const below = limited && "activity" in event && visitedCall(program, event);
     const visit = visitsOf(program, events, index).findLast(
       ({ work }) => !workKinds[work.kind].pure && (below || !isToolCall(work)),
@@ -76,12 +77,12 @@ export function forkAtFailure(program: Program, events: readonly Event[]): ForkP
   return null;
 }
 
-/** What came before was another program's, the beginning apart. */
+/** Events before this one belong to another program, except the first event. */
 function ownFrom(events: readonly Event[]): number {
   return events.findLastIndex((event) => event.type === "run.forked" && event.carried !== undefined);
 }
 
-/** Visits asked for by the first `count` events, in order. */
+/** The visits that the first `count` events requested, in order. */
 function visitsOf(program: Program, events: readonly Event[], count: number): Asked[] {
   const asked: Asked[] = [];
   let state = initialState;
@@ -91,7 +92,7 @@ function visitsOf(program: Program, events: readonly Event[], count: number): As
     const { phase } = state;
     const next = step(program, state, event);
     state = next.state;
-    // What handlers do belongs to an end that the fork does not have.
+    // The work of handlers belongs to an end that the fork does not have.
     if (phase.is === "handling" || state.phase.is === "handling") break;
     for (const command of next.commands) {
       if (command.do !== "perform" || command.activity.attempt > 1) continue;
@@ -124,7 +125,7 @@ function forkAfter(
   return { seq, state, works: Object.fromEntries(inFlight), activity, keepsReplies };
 }
 
-/** Is it about a call, of the workflow or of a model? */
+/** Returns whether the event concerns a call, made by the workflow or by a model. */
 function visitedCall({ nodes }: Program, event: Extract<Event, { readonly activity: ActivityRef }>): boolean {
   const isTool = event.activity.item !== null && nodes[event.activity.node]?.kind === "prompt";
   return isTool || (event.type === "activity.succeeded" && event.outcome.kind === "returned");

@@ -1,8 +1,8 @@
 import type { Grading } from "./program.ts";
 
 /**
- * How a GRADE makes sure of what a model says where the workflow does not say. Whatever wants a person's eye goes to one; a work that is
- * like another is for people to look at, and no doubt about its grade.
+ * The default settings for checking a model's verdict in a GRADE. Any finding that needs a person goes to a person. Similarity to another
+ * submission is for people to judge, and casts no doubt on the grade.
  */
 export const usualGrading: Grading = {
   twice: "always",

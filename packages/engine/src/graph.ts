@@ -1,10 +1,10 @@
-/** The graph a run walks: the program's nodes and edges, and those that were spliced in. Indexed once per program. */
+/** The graph that a run walks: the program's nodes and edges, and the spliced ones. It is indexed once per program. */
 import type { Edge, Node, NodeId, Program } from "./program.ts";
 import type { RunState } from "./state.ts";
 
 export interface PlacedEdge {
   readonly edge: Edge;
-  /** Position among the program's edges, spliced ones after them: stable for the life of a run. */
+  /** Position among the program's edges; spliced edges follow. It never changes during a run. */
   readonly index: number;
 }
 
@@ -15,7 +15,7 @@ export interface Graph {
   readonly into: ReadonlyMap<NodeId, readonly PlacedEdge[]>;
 }
 
-// Memory of a pure function: programs are immutable, and so are the splices of a state.
+// The function stays pure with these caches: programs and a state's splices are immutable.
 const programs = new WeakMap<Program, Graph>();
 const spliced = new WeakMap<RunState["spliced"], Graph>();
 

@@ -1,4 +1,4 @@
-/** Names, texts and numbers that would trip a careless engine. */
+/** Unusual names, texts and numbers that would break a careless engine. */
 import { describe, expect, it } from "vitest";
 import { evaluateCondition } from "./evaluate-condition.ts";
 import type { Node } from "./program.ts";
@@ -12,7 +12,7 @@ const assign: Node = { kind: "assign", value: { from: "literal", text: "a" } };
 const result = { from: "name", name: "RESULT" } as const;
 
 describe("a walk", () => {
-  it("is not endless when a handler leads to itself or to the other one", () => {
+  it("ends even if a handler leads to itself or to the other handler", () => {
     for (const edges of [["ON_FAILED ON_FAILED"], ["ON_FAILED ON_SUCCESS", "ON_SUCCESS ON_FAILED"]]) {
       const program = programOf(
         { START: start, FAILED: { kind: "end", outcome: "failed" }, ON_FAILED: start, ON_SUCCESS: start },
@@ -27,14 +27,14 @@ describe("a walk", () => {
 describe("names like constructor and __proto__", () => {
   const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
 
-  it.each(names)("%s as a node: its hits are counted and limited", (name) => {
+  it.each(names)("%s works as a node's name, and its hits are counted and limited", (name) => {
     const nodes = Object.fromEntries([["START", start] as const, [name, assign] as const]);
     const played = play(programOf(nodes, edgesOf(`START ${name}`, `${name} ${name}`)), () => ({ kind: "done" }));
     expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "LIMIT_HITS" } });
     expect(Object.entries(played.state.hits)).toContainEqual([name, 3]);
   });
 
-  it.each(names)("%s as a parameter, a variable, a list, an agent and a file", (name) => {
+  it.each(names)("%s works as the name of a parameter, a variable, a list, an agent and a file", (name) => {
     const program = programOf(
       {
         START: start,
@@ -74,7 +74,7 @@ describe("text of unknown origin", () => {
     return evaluateCondition(condition, { program: programOf({}, []), state, reads: {}, files: {} }).holds;
   };
 
-  it("is compared leniently", () => {
+  it("lenient comparison ignores emphasis, and rejects very long lines", () => {
     for (const verdict of ["SUCCESS", "**Success**", "\n\n`success`.", "## SUCCESS!", "success:\nbecause"])
       expect(lenient(verdict)).toBe(true);
     expect(lenient(`${".".repeat(300_000)}x`)).toBe(false);
@@ -90,7 +90,7 @@ describe("limits", () => {
     value: { from: "literal", text },
   });
 
-  it("refuse numbers that JSON or the clock cannot hold", () => {
+  it("refuse numbers that JSON or the clock cannot represent", () => {
     for (const [name, value] of [
       ["MAX_ACTIVITY_HITS", "9".repeat(400)],
       ["MAX_DURATION", "99999999999999999"],
@@ -101,7 +101,7 @@ describe("limits", () => {
     }
   });
 
-  it("are not lifted above the request's caps by SET, and a new duration moves the deadline", () => {
+  it("SET cannot raise a limit above the request's caps, and a new duration moves the deadline", () => {
     const program = programOf(
       { START: start, COST: setTo("MAX_COST", "1000"), TIME: setTo("MAX_DURATION", "7") },
       edgesOf("START COST", "COST TIME"),
@@ -111,7 +111,7 @@ describe("limits", () => {
     expect(played.commands).toContainEqual({ do: "deadline", at: 8_000 });
   });
 
-  it("keep the caps when a setting is invalid, also for the handler", () => {
+  it("the caps still apply if a setting is invalid, also in the handler", () => {
     const program = programOf(
       { START: start, ON_FAILED: start, P: { kind: "prompt", text: result } },
       edgesOf("ON_FAILED P"),
@@ -123,7 +123,7 @@ describe("limits", () => {
     expect(state).toMatchObject({ phase: { is: "handling" }, limits: { tokens: 100 } });
   });
 
-  it("give a workflow called by a handler what is left of the whole limit, and steps and time of its own", () => {
+  it("a workflow that a handler calls gets the rest of the whole limit, and the handler's own steps and time", () => {
     const program = programOf(
       { START: start, A: assign, ON_FAILED: start, C: { kind: "call", program: "c" } },
       edgesOf("START A", "A A", "ON_FAILED C"),
@@ -151,7 +151,7 @@ describe("limits", () => {
     expect((call as { work: { start: { caps: { timeMs: number } } } }).work.start.caps.timeMs).toBeGreaterThan(50_000);
   });
 
-  it("found late do not end the handler that the limit itself began", () => {
+  it("a time limit that is found late does not end the handler that it started", () => {
     const program = programOf(
       { START: start, A: assign, ON_FAILED: start, P: { kind: "prompt", text: result } },
       edgesOf("START A", "A A", "ON_FAILED P"),
@@ -194,8 +194,8 @@ describe("retries", () => {
   });
 });
 
-describe("what a failed node took", () => {
-  it("goes back to its list, and what others put there meanwhile stays", () => {
+describe("list elements that a failed node removed", () => {
+  it("return to their list, and elements that other nodes added meanwhile stay", () => {
     const pop = { name: "x", value: { from: "pop", list: "in" }, required: true } as const;
     const program = programOf(
       {
@@ -235,8 +235,8 @@ describe("what a failed node took", () => {
   });
 });
 
-describe("a check on a file that comes with the submission", () => {
-  it("asks for it, uses it, and tells when it is missing", () => {
+describe("a check on a file of the submission", () => {
+  it("requests the file, uses it, and reports if it is missing", () => {
     const program = programOf(
       {
         START: start,
@@ -269,10 +269,10 @@ describe("a check on a file that comes with the submission", () => {
   });
 });
 
-describe("JSON that is nested deeply", () => {
+describe("deeply nested JSON", () => {
   const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
 
-  it("is no query, no list of items, no verdict and no JSON of a result", () => {
+  it("is refused as a query, a list of items, a verdict and the JSON of a result", () => {
     const search = { kind: "memory", op: "search", text: result, where: "web", web: "t" } as const;
     const tool = { kind: "http", method: "GET", url: "http://a", repeat: "safe", description: "" } as const;
     const tools = { t: { ...tool, schema: { type: "object", properties: { query: {}, lang: {} } } } };
@@ -322,8 +322,8 @@ describe("JSON that is nested deeply", () => {
   });
 });
 
-describe("an outcome of another kind than was asked for", () => {
-  it("fails the activity instead of passing for a success", () => {
+describe("an outcome of the wrong kind", () => {
+  it("fails the activity and does not count as a success", () => {
     for (const node of [
       { kind: "prompt", text: result },
       { kind: "execute", command: "ls", nonZero: "ok", repeat: "never" },

@@ -12,7 +12,7 @@ const start = { kind: "start" } as const;
 const prompt = { kind: "prompt", text: { from: "literal", text: "a" } } as const;
 const handled: Partial<Program> = { handlers: { success: null, failed: "ON_FAILED" } };
 
-/** One node, and a prompt after it. */
+/** A program with one node and a prompt after it. */
 function withFirst(first: Node, more: Partial<Program> = {}): Program {
   return programOf(
     { START: start, FIRST: first, PROMPT_B: prompt, ON_FAILED: start, PROMPT_R: prompt },
@@ -21,7 +21,7 @@ function withFirst(first: Node, more: Partial<Program> = {}): Program {
   );
 }
 
-/** A run that has 60 s, begun at 0. */
+/** A run with a time limit of 60 s that began at 0. */
 function begun(program: Program): RunState {
   return step(program, initialState, started({ at: 0, caps: { timeMs: 60_000 } })).state;
 }
@@ -46,7 +46,7 @@ function fold(program: Program, from: RunState, ...events: readonly Event[]) {
 describe("time between a stop and the resume", () => {
   const program = withFirst(prompt);
 
-  it("takes the deadline away, and sets it anew by as much as the stop lasted", () => {
+  it("removes the deadline, and sets it later by the length of the stop", () => {
     const stop = step(program, begun(program), stopped(20_000));
     expect(stop.commands).toContainEqual({ do: "deadline", at: null });
     const resume = step(program, stop.state, resumed(500_000));
@@ -54,14 +54,14 @@ describe("time between a stop and the resume", () => {
     expect(resume.state.idle).toEqual({ ms: 480_000, since: null });
   });
 
-  it("does not keep the next activity from beginning", () => {
+  it("does not prevent the next activity from beginning", () => {
     const { state } = fold(program, begun(program), stopped(20_000), resumed(500_000));
     const after = step(program, state, answered(state, 530_000));
     expect(after.commands).toContainEqual(expect.objectContaining({ do: "perform" }));
     expect(after.state.phase).toEqual({ is: "doing" });
   });
 
-  it("is all that is given back: the time at work still counts", () => {
+  it("only the stopped time is excluded: working time still counts for the limit", () => {
     const { state } = fold(program, begun(program), stopped(20_000), resumed(500_000));
     const late = step(program, state, answered(state, 540_001));
     expect(late.state.phase).toMatchObject({ is: "ended", reason: { code: "LIMIT_TIME" } });
@@ -74,7 +74,7 @@ describe("time between a stop and the resume", () => {
     expect(commands).toContainEqual({ do: "deadline", at: 360_000 });
   });
 
-  it("counts for nobody in a handler either", () => {
+  it("does not count for a handler's time limit either", () => {
     const withHandler = withFirst(prompt, handled);
     const before = begun(withHandler);
     const { state } = step(withHandler, before, limited(before, 60_001));
@@ -85,7 +85,7 @@ describe("time between a stop and the resume", () => {
     expect(commands).toContainEqual({ do: "deadline", at: until });
   });
 
-  it("goes on counting for nobody where the run waits for a person before, meanwhile and after", () => {
+  it("does not count if the run waits for a person before, during and after the stop", () => {
     const asking = withFirst({ kind: "ask", question: "?" });
     const { state, commands } = fold(asking, begun(asking), stopped(20_000), resumed(500_000));
     expect(state.idle.since).toBe(500_000);
@@ -94,7 +94,7 @@ describe("time between a stop and the resume", () => {
     expect(after.commands).toContainEqual({ do: "deadline", at: 960_000 });
   });
 
-  it("is given back with the time before it to a run that was interrupted by trouble when it was stopped", () => {
+  it("does not count, and neither does the trouble that had interrupted the run before the stop", () => {
     const before = begun(program);
     const held = step(program, before, {
       ...{ type: "activity.failed", at: 20_000, seed: 0, epoch: 1, retryAfterMs: null, usage: null, next: "hold" },
@@ -106,21 +106,21 @@ describe("time between a stop and the resume", () => {
     expect(commands).toContainEqual({ do: "deadline", at: 540_000 });
   });
 
-  it("is told to the caller of a run that was stopped", () => {
+  it("is reported to the caller of the stopped run", () => {
     const { state } = fold(program, begun(program), stopped(20_000), resumed(500_000));
     const { state: second } = step(program, state, answered(state, 510_000));
     const { commands } = step(program, second, answered(second, 520_000));
     expect(commands).toContainEqual(expect.objectContaining({ do: "end", idleMs: 480_000 }));
   });
 
-  it("is told by a run that is cancelled while it is stopped", () => {
+  it("is reported by a run that is cancelled while it is stopped", () => {
     const cancelled: Event = { type: "run.cancelled", at: 500_000, seed: 0, message: "enough" };
     const { state, commands } = fold(program, begun(program), stopped(20_000), cancelled);
     expect(commands).toContainEqual(expect.objectContaining({ do: "end", idleMs: 480_000 }));
     expect(state.idle.since).toBeNull();
   });
 
-  it("is no time of a fork, which counts from its own beginning", () => {
+  it("does not count for a fork, whose time starts at its own beginning", () => {
     const forked: Event = { type: "run.forked", at: 900_000, seed: 0, from: "r", seq: 3, caps: {}, left: [] };
     const { state, commands } = fold(program, begun(program), stopped(20_000), resumed(500_000), forked);
     expect(state.idle).toEqual({ ms: 0, since: null });
@@ -128,16 +128,16 @@ describe("time between a stop and the resume", () => {
   });
 });
 
-describe("a stop of a run that waits for one it called", () => {
+describe("a stop of a run that waits for a called run", () => {
   const calling = withFirst({ kind: "call", program: "below" });
 
-  it("gives back for how long the called run, which ends with the stop, had only waited", () => {
+  it("excludes the time that the called run, which ends with the stop, had only waited", () => {
     const { state, commands } = fold(calling, begun(calling), stopped(55_000, { idleMs: 50_000 }), resumed(155_000));
     expect(state.idle).toEqual({ ms: 150_000, since: null });
     expect(commands).toContainEqual({ do: "deadline", at: 210_000 });
   });
 
-  it("gives it back to a handler that made the call", () => {
+  it("excludes that time also for a handler that made the call", () => {
     const program = programOf(
       { START: start, PROMPT_A: prompt, ON_FAILED: start, CALL_R: { kind: "call", program: "below" } },
       edgesOf("START PROMPT_A", "ON_FAILED CALL_R"),
@@ -152,7 +152,7 @@ describe("a stop of a run that waits for one it called", () => {
 });
 
 describe("a fork of a run that was stopped and then cancelled", () => {
-  it("goes on with what was in flight when it was stopped", () => {
+  it("continues the activities that were in flight at the stop", () => {
     const program = withFirst(prompt);
     const first = started({ at: 0, caps: { timeMs: 60_000 } });
     const state = step(program, initialState, first).state;
@@ -201,7 +201,7 @@ describe("time in which called runs only wait for a person", () => {
     };
   };
 
-  it("counts once where several wait at the same time", () => {
+  it("counts once if several runs wait at the same time", () => {
     const first = step(two, begun(two), returned(begun(two), "CALL_A", 500_000, [[1_000, 499_000]]));
     expect(first.state.idle.ms).toBe(498_000);
     const both = step(two, first.state, returned(first.state, "CALL_B", 700_000, [[2_000, 699_000]]));
@@ -209,7 +209,7 @@ describe("time in which called runs only wait for a person", () => {
     expect(both.state.idle.since).toBe(700_000);
   });
 
-  it("is not over for an own question that is answered while a called run still waits", () => {
+  it("does not count, even if the caller's own question is answered while a called run still waits", () => {
     const state = begun(two);
     const ask = Object.values(state.active).find(({ ref }) => ref.node === "ASK_C")?.ref;
     if (ask === undefined) throw new Error("no question");
@@ -223,7 +223,7 @@ describe("time in which called runs only wait for a person", () => {
     expect(Object.values(after.state.active).map(({ ref }) => ref.node)).toContain("PROMPT_D");
   });
 
-  it("is heard of when the call returns, also where its outcome is held for a superstep", () => {
+  it("is excluded from the caller's time when the call returns, even if a superstep still holds its outcome", () => {
     const together: Program = { ...two, scheduling: "superstep" };
     const { state, commands } = step(
       together,
@@ -235,13 +235,13 @@ describe("time in which called runs only wait for a person", () => {
     expect(commands).toContainEqual({ do: "deadline", at: 560_000 });
   });
 
-  it("keeps a limit that was found before the return from ending the run", () => {
+  it("prevents an older LIMIT_TIME event from ending the run", () => {
     const { state } = step(two, begun(two), returned(begun(two), "CALL_A", 500_000, [[0, 500_000]]));
     expect(step(two, state, limited(state, 510_000)).state).toBe(state);
     expect(step(two, state, limited(state, 560_001)).state.phase).toMatchObject({ is: "ended" });
   });
 
-  it("is told by a called run, which says when it waited", () => {
+  it("is reported by the called run, with the periods in which it waited", () => {
     const asking = withFirst({ kind: "ask", question: "?" });
     const caller = { depth: 1, agent: "", threads: {} };
     const { state } = step(asking, initialState, started({ at: 0, caps: { timeMs: 60_000 }, caller }));
@@ -250,7 +250,7 @@ describe("time in which called runs only wait for a person", () => {
     expect(commands).toContainEqual(expect.objectContaining({ do: "end", idleMs: 300_000, waits: [[0, 300_000]] }));
   });
 
-  it("no moment counts twice, whatever intervals are told in whatever order", () => {
+  it("no moment counts twice, for any intervals in any order", () => {
     const span = fc.tuple(fc.nat(1_000), fc.nat(200)).map(([from, length]): Span => [from, from + length]);
     fc.assert(
       fc.property(fc.array(fc.array(span, { maxLength: 5 }), { maxLength: 8 }), (told) => {
@@ -265,7 +265,7 @@ describe("time in which called runs only wait for a person", () => {
   });
 });
 
-describe("a deadline beside an activity that is parked", () => {
+describe("a deadline while an activity is parked", () => {
   const beside = programOf({ START: start, PROMPT_A: prompt, PROMPT_B: prompt }, [], {
     entry: ["PROMPT_A", "PROMPT_B"],
   });
@@ -275,13 +275,13 @@ describe("a deadline beside an activity that is parked", () => {
     failure: { code: "MODEL_UNREACHABLE", message: "away" },
   });
 
-  it("ends the run while other work goes on", () => {
+  it("ends the run if other work is active", () => {
     const { state } = step(beside, begun(beside), parked(begun(beside), "PROMPT_A"));
     const after = step(beside, state, limited(state, 60_001));
     expect(after.state.phase).toMatchObject({ is: "ended", reason: { code: "LIMIT_TIME" } });
   });
 
-  it("fails nothing where all that is in flight waits for others", () => {
+  it("fails nothing if all activities in flight wait for the other side", () => {
     const { state } = fold(beside, begun(beside), parked(begun(beside), "PROMPT_A"), parked(begun(beside), "PROMPT_B"));
     const after = step(beside, state, limited(state, 60_001));
     expect(after.state.phase).toEqual({ is: "doing" });
@@ -289,7 +289,7 @@ describe("a deadline beside an activity that is parked", () => {
   });
 });
 
-it("a run that waited more often than it remembers still tells its callers for how long it waited", () => {
+it("a run with more waiting periods than it stores still reports its total waiting time to its callers", () => {
   const waits = Array.from({ length: 250 }, (_, n): Span => [n * 10_000, n * 10_000 + 1_000]);
   const one = waits.reduce((state, span) => waited(state, [span]), { ...initialState, depth: 1 });
   const told = waitsUntil(one, 2_600_000);
@@ -304,7 +304,7 @@ describe("time in which a run is queued", () => {
   const queued = step(program, initialState, started({ at: 0, caps: { timeMs: 60_000 }, queued: true }));
   const admitted = (at: number): Event => ({ type: "run.admitted", at, seed: 0 });
 
-  it("counts for no limit: the deadline is set when the run is admitted, once", () => {
+  it("counts for no limit: the deadline is set once, when the run is admitted", () => {
     expect(queued.commands.findLast((command) => command.do === "deadline")).toEqual({ do: "deadline", at: null });
     const after = step(program, queued.state, admitted(500_000));
     expect(after.commands).toEqual([{ do: "deadline", at: 560_000 }]);
@@ -312,7 +312,7 @@ describe("time in which a run is queued", () => {
     expect(step(program, after.state, admitted(600_000)).state).toBe(after.state);
   });
 
-  it("ends with whatever happens to the run", () => {
+  it("ends with any event of the run", () => {
     const after = step(program, queued.state, answered(queued.state, 500_000));
     expect(after.state.idle).toEqual({ ms: 500_000, since: null });
     const resume = fold(program, queued.state, stopped(20_000), resumed(500_000));

@@ -1,16 +1,18 @@
 /**
- * Time in which a run only waits, for a person or to be resumed, counts for no limit of time: the deadline is taken away while it lasts and
- * set anew after it. A stopped run waits to be resumed, a queued one to be admitted. Whatever happens to a queued run takes it out of the queue.
+ * Time in which a run only waits, for a person or to be resumed, counts for no time limit. The deadline is removed while the waiting lasts
+ * and set again afterwards. A stopped run waits to be resumed, and a queued run waits for a free slot. Any event for a queued run takes it
+ * out of the queue.
  *
- * A called run tells its callers when it only waited (`spans`). A moment in which several of them waited counts once. A caller hears of it when
- * the call returns: until then it takes its time as not over, and the supervisor, which can look at the called runs, enforces its deadline.
+ * A called run reports to its callers when it only waited (`spans`). A moment in which several of them waited counts once. A caller
+ * receives the spans when the call returns. Until then the caller assumes that its time is not over. The supervisor can read the called
+ * runs and enforces the caller's deadline.
  */
 import { deadlineOf } from "./limits.ts";
 import { own } from "./own-value.ts";
 import type { Active, HandlingPhase, RunState, Span } from "./state.ts";
 import { change, type Turn } from "./turn.ts";
 
-/** The state with the waiting up to now given back, before anything is decided on it. */
+/** Returns the state with the waiting time up to now added to the time limit. Every decision uses this state. */
 export function givenBack(state: RunState, at: number): RunState {
   const { since } = state.idle;
   if (since === null) return state;
@@ -19,14 +21,14 @@ export function givenBack(state: RunState, at: number): RunState {
   return state.depth > 0 || state.idle.spans !== undefined ? waited(now, [span]) : giveBack(now, span[1] - since);
 }
 
-/** When the run only waited, up to now, for its callers. */
+/** The periods up to now in which the run only waited, for its callers. */
 export function waitsUntil(state: RunState, at: number): readonly Span[] {
   const { ms, spans } = givenBack(state, at).idle;
-  // A state of before spans were kept says only for how long.
+  // A state from before spans were recorded contains only the total duration.
   return spans ?? (ms > 0 ? [[at - ms, at]] : []);
 }
 
-/** The run, or one that it called, only waited then. What is known already counts no more. */
+/** Records periods in which the run, or a run that it called, only waited. Periods that are already recorded count once. */
 export function waited(state: RunState, spans: readonly Span[]): RunState {
   const known = state.idle.spans ?? [];
   const all = merged([...known, ...spans]);
@@ -36,7 +38,7 @@ export function waited(state: RunState, spans: readonly Span[]): RunState {
 
 const mostSpans = 100;
 
-/** The oldest become one of the same length: of them nobody speaks again, but callers hear for how long they lasted. */
+/** The oldest spans are merged into one of the same total length. No later event overlaps them, and callers need only their duration. */
 function shortened(spans: readonly Span[]): readonly Span[] {
   if (spans.length <= mostSpans) return spans;
   const oldest = spans.slice(0, spans.length - mostSpans + 1);
@@ -57,12 +59,15 @@ export function merged(spans: readonly Span[]): readonly Span[] {
   return all;
 }
 
-/** When the run's time is over, with what runs that it called have waited so far; null: it has no limit of time. */
+/**
+ * Returns the run's deadline in ms since 1970. The waiting of the called runs so far (`spans`) does not count. null: the run has no time
+ * limit.
+ */
 export function deadlineWith(state: RunState, at: number, spans: readonly Span[]): number | null {
   return deadlineOf(waited(givenBack(state, at), spans));
 }
 
-/** So much more of its time the run only waited, and its handler, if one runs or was stopped. */
+/** Adds waiting time to the run's time limit, and to its handler's if a handler runs or was stopped. */
 export function giveBack(state: RunState, ms: number): RunState {
   const { idle, phase } = state;
   const counted = { ...state, idle: { ...idle, ms: idle.ms + ms } };
@@ -77,7 +82,7 @@ function later(phase: HandlingPhase, ms: number): HandlingPhase {
   return phase.until === null ? phase : { ...phase, until: phase.until + ms };
 }
 
-/** Whether the run only waits from now on, or no longer does. One that has ended waits for nobody, whatever came last. */
+/** Records whether the run only waits from now on. A run that has ended does not wait, whatever happened last. */
 export function reckonIdle(turn: Turn): void {
   const waitsForTurn = turn.event.type === "run.started" && turn.state.phase.is === "doing";
   if (turn.state.idle.queued === true && !waitsForTurn) change(turn, { idle: unqueued(turn.state.idle) });
@@ -89,7 +94,7 @@ export function reckonIdle(turn: Turn): void {
     phase.is === "stopped" || idle.queued === true || (waiting.length > 0 && waiting.every((one) => waits(turn, one)));
   if (only === (idle.since !== null)) return;
   const { at } = turn.event;
-  // What went on waiting for the other side before it was given up is given back too.
+  // The time that a parked activity waited for the other side before its patience ended does not count either.
   const given = turn.commands.flatMap((command) => (command.do === "hold" ? command.parked.since : []));
   const since = Math.min(at, ...given);
   change(turn, { idle: { ...idle, since: only ? since : null } });

@@ -54,13 +54,13 @@ describe("a value and a schema", () => {
     ["formats that readers do not agree on", { format: "hostname" }, ["-", "a b"], []],
     ["email", { format: "email" }, ["ü@x.de"], ["x"]],
     ["alternatives", { oneOf: [{ type: "integer" }, { minimum: 2 }] }, [1, 2.5], [3, 1.5]],
-  ])("%s", (_, schema, good, bad) => {
+  ])("the right values fit and the wrong ones do not: %s", (_, schema, good, bad) => {
     expect(schemaProblem(schema)).toBeNull();
     expect(good.filter((value) => !fits(schema, value))).toEqual([]);
     expect(bad.filter((value) => fits(schema, value))).toEqual([]);
   });
 
-  it("names each place that is wrong", () => {
+  it("findings name the path of each mistake", () => {
     const schema = { properties: { a: { items: { type: "string" } } }, required: ["b"], additionalProperties: false };
     expect(findMisfits(schema, { a: ["x", 1], c: 1 })).toEqual([
       { path: "b", message: "it is missing" },
@@ -70,7 +70,7 @@ describe("a value and a schema", () => {
   });
 });
 
-describe("a schema that cannot be used", () => {
+describe("schemaProblem", () => {
   it.each([
     [{ type: "text" }, "type", /no type/],
     [{ properties: { a: { type: "STRING" } } }, "properties.a.type", /no type/],
@@ -82,17 +82,17 @@ describe("a schema that cannot be used", () => {
     [{ allOf: {} }, "allOf", /list/],
     [{ pattern: "(?=a)" }, "pattern", /not supported/],
     [7, "", /object/],
-  ])("%j", (schema, path, message) => {
+  ])("reports the problem of %j", (schema, path, message) => {
     expect(schemaProblem(schema)).toEqual({ path, message: expect.stringMatching(message) });
   });
 
-  it("may have properties with the names of keywords, and words that nobody knows", () => {
+  it("accepts properties with the names of keywords, and unknown keywords", () => {
     const properties = { pattern: { type: "string" }, $ref: { type: "string" }, type: { type: "string" } };
     expect(schemaProblem({ properties, "x-made-up": { type: 7 }, default: { type: 7 } })).toBeNull();
   });
 });
 
-describe("the check ends", () => {
+describe("the check of a value ends", () => {
   it.each<[string, unknown, unknown]>([
     ["a value nested without end", { items: { $ref: "#" } }, JSON.parse("[".repeat(3_000) + "]".repeat(3_000))],
     [

@@ -1,18 +1,19 @@
 /**
- * Whether a value fits a JSON Schema: draft 2020-12, and the older spellings that are still written (draft 4 to 2019-09, OpenAPI's nullable).
- * Written here because models, students and foreign servers write what is checked: the check must end, whatever they write.
+ * Checks whether a value fits a JSON Schema: draft 2020-12, and the older spellings that are still in use (draft 4 to 2019-09, OpenAPI's
+ * nullable). We do not use a library, because models, students and foreign servers write the checked texts: the check must end for every
+ * input.
  *
- * J1  It never throws. Beyond a depth or an amount of work the answer is a finding that says so.
- * J2  Regular expressions are those of the folder pattern, in linear time.
- * J3  A keyword that is not known says nothing, as the standard wants it. One that is known and malformed is a problem of the schema.
- * J4  `format` is checked only where a wrong value is certain; every other format is a note for readers.
+ * J1  It never throws. Beyond a limit of depth or work, the result is a finding that reports this.
+ * J2  Regular expressions are those of the folder pattern, which run in linear time.
+ * J3  An unknown keyword has no effect, as the standard requires. A known keyword with a malformed value is a problem of the schema.
+ * J4  `format` is checked only where a wrong value is certain. Every other format is a note for readers.
  */
 import { isRecord } from "@markmill/base/json";
 import { parsePattern } from "./pattern/parse-pattern.ts";
 import { effortOf, searchWithin } from "./pattern/search-within.ts";
 
 export interface SchemaFinding {
-  /** Into the value, `grades.0.points`; empty for the whole. */
+  /** The path into the value, for example `grades.0.points`. It is empty for the whole value. */
   readonly path: string;
   readonly message: string;
 }
@@ -41,7 +42,7 @@ const counts = ["minLength", "maxLength", "minItems", "maxItems", "minProperties
 const whole: readonly string[] = [...counts, "minContains", "maxContains"];
 const numbers: readonly string[] = ["minimum", "maximum", "multipleOf"];
 
-/** Why a schema cannot be used; null: it can. `pattern: "any"` leaves patterns alone that cannot be read here. */
+/** Returns why a schema cannot be used, or null if it can. `pattern: "any"` also accepts patterns that packages/pattern cannot read. */
 export function schemaProblem(schema: unknown, { pattern = "readable" }: SchemaLeniency = {}): SchemaFinding | null {
   const pending: { readonly at: Path; readonly of: unknown; readonly depth: number }[] = [
     { at: [], of: schema, depth: 0 },
@@ -143,7 +144,7 @@ interface Root {
   find(reference: string): Schema | undefined;
 }
 
-/** References lead to a place in the schema, to an anchor, or to the `$id` of a part. */
+/** A reference leads to a position in the schema, to an anchor, or to the `$id` of a part. */
 function rootOf(schema: unknown): Root {
   let named: Map<string, unknown> | null = null;
   const own = isRecord(schema) && typeof schema.$id === "string" ? schema.$id : "";
@@ -176,7 +177,7 @@ function decoded(part: string): string {
   try {
     text = decodeURIComponent(part);
   } catch {
-    // It is written without percent signs, then.
+    // The reference is not percent-encoded.
   }
   return text.replaceAll("~1", "/").replaceAll("~0", "~");
 }
@@ -196,14 +197,14 @@ function namedParts(schema: unknown): Map<string, unknown> {
   return found;
 }
 
-/** What does not fit, at most 20 findings; none: it fits. The schema has no problem. */
+/** Returns at most 20 findings about a value; an empty list means that the value fits. The schema must have no problem. */
 export function findMisfits(schema: unknown, value: unknown): readonly SchemaFinding[] {
   const check = new Check(rootOf(schema));
   try {
     const { findings } = check.fit(schema as Schema, value, []);
     return findings.slice(0, mostFindings);
   } catch (error) {
-    // A value nested deeper than the stack is written nowhere.
+    // The value is nested deeper than the stack allows.
     const deep = error instanceof RangeError ? "it is nested too deep" : null;
     const why = error instanceof TooMuch ? error.message : deep;
     if (why === null) throw error;
@@ -213,7 +214,7 @@ export function findMisfits(schema: unknown, value: unknown): readonly SchemaFin
 
 class TooMuch extends Error {}
 
-/** `names`, `items`: members that a schema spoke of, for the `unevaluated…` keywords around it. */
+/** `names`, `items`: the members that a schema covers, for the surrounding `unevaluated…` keywords. */
 interface Fit {
   readonly findings: SchemaFinding[];
   readonly names: Set<string>;
@@ -272,7 +273,7 @@ class Check {
       findings.push(finding(path, `expected ${show(schema.const)}`));
   }
 
-  /** Schemas for the same value. */
+  /** Applies the other schemas that describe the same value (allOf, anyOf, $ref and so on). */
   #fitOthers(schema: Readonly<Record<string, unknown>>, value: unknown, path: Path, fit: Fit): void {
     const also = (inner: Fit) => {
       fit.findings.push(...inner.findings);
@@ -308,7 +309,7 @@ class Check {
     const { minLength, maxLength, pattern, format } = schema;
     if (typeof minLength === "number" || typeof maxLength === "number") {
       this.#spend(text.length);
-      // In characters, not in units of UTF-16.
+      // The length counts characters, not UTF-16 units.
       const length = text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
       if (typeof minLength === "number" && length < minLength)
         findings.push(finding(path, `expected at least ${minLength} characters`));
@@ -325,7 +326,7 @@ class Check {
       findings.push(finding(path, `expected the format ${format}`));
   }
 
-  /** null: the pattern cannot be read here. */
+  /** Returns null if the pattern cannot be read. */
   #matches(source: string, text: string): boolean | null {
     const searched = searchWithin(source, text, this.#searching);
     if (searched === null) throw new TooMuch("it takes too much work");
@@ -413,7 +414,7 @@ class Check {
       }
       for (const [source, inner] of patterns) {
         const matches = this.#matches(source, name);
-        // Whether the name is one of these, nobody can tell here.
+        // It is unknown whether the pattern matches this name, so the name counts as covered.
         if (matches !== false) spokenOf = true;
         if (matches === true) findings.push(...this.fit(inner as Schema, value[name], at).findings);
       }
@@ -474,7 +475,7 @@ class Check {
 
 function fitNumber(schema: Readonly<Record<string, unknown>>, value: number, path: Path, { findings }: Fit): void {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
-  // Draft 4 says with a flag that the bound itself is excluded.
+  // In draft 4, this flag excludes the bound itself.
   const [over, under] = [exclusiveMinimum === true, exclusiveMaximum === true];
   if (typeof minimum === "number" && (over ? value <= minimum : value < minimum))
     findings.push(finding(path, `expected ${over ? "more than" : "at least"} ${minimum}`));
@@ -486,13 +487,13 @@ function fitNumber(schema: Readonly<Record<string, unknown>>, value: number, pat
     findings.push(finding(path, `expected less than ${exclusiveMaximum}`));
   if (typeof multipleOf === "number" && multipleOf > 0) {
     const times = value / multipleOf;
-    // 0.3 is three times 0.1, whatever binary fractions make of it.
+    // 0.3 is three times 0.1, although binary fractions give a slightly different quotient.
     if (Math.abs(times - Math.round(times)) > 1e-9 * Math.max(1, Math.abs(times)))
       findings.push(finding(path, `expected a multiple of ${multipleOf}`));
   }
 }
 
-/** Of alternatives that all do not fit: what is wrong with the one that comes closest. */
+/** If no alternative fits, returns the findings of the one that fits best. */
 function closest(branches: readonly Fit[], path: Path): readonly SchemaFinding[] {
   const here = path.map(String).join(".");
   const inside = branches.filter(({ findings }) => findings.every((one) => one.path !== here));
@@ -510,12 +511,12 @@ function take(fit: Fit, { names, items }: Fit): void {
 const day = /^(\d{4})-(\d\d)-(\d\d)$/;
 const clock = /^([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,30})?([zZ]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-/** J4: only the form that every reader of the format agrees on. */
+/** Applies J4: a check refuses only values that are certainly wrong. */
 const formats: Readonly<Record<string, (text: string) => boolean>> = {
   date: isDay,
   time: (text) => clock.test(text),
   "date-time": (text) => /^[tT ]$/.test(text.charAt(10)) && isDay(text.slice(0, 10)) && clock.test(text.slice(11)),
-  // Any 128 bits: not only those of a version that is known today.
+  // Any 128 bits are accepted, not only the versions that are known today.
   uuid: (text) => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text),
   email: (text) => /^[^\s@]{1,320}@[^\s@]{1,320}$/.test(text),
   ipv4: (text) => /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(text),

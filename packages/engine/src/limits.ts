@@ -1,7 +1,7 @@
 /**
- * Limits. A limit is reached when the next thing would go beyond it; what was done stays done. A part of money, tokens and characters is
- * set aside for the handlers, inside the limit; steps and time they have of their own, so that a run stopped by a limit can still write
- * its report. What a called workflow does counts for its caller too.
+ * Limits of a run. A limit is reached when the next action would exceed it; finished work is kept. A part of money, tokens and characters
+ * is reserved inside the limit for the handlers. Handlers get extra steps and time, so that a run stopped by a limit can still write its
+ * report. The consumption of a called workflow also counts for its caller.
  */
 import type { CallStart } from "./activity.ts";
 import { hasCalls } from "./calls-in-flight.ts";
@@ -10,7 +10,10 @@ import { type Failure, failure } from "./failure.ts";
 import type { Limits, Program } from "./program.ts";
 import type { RunState } from "./state.ts";
 
-/** Settings by variable, parameter or environment: they count for the workflow that declares them and never travel back. */
+/**
+ * The limits that variables, parameters or the environment may set. They apply to the workflow that declares them and are never returned to
+ * the caller.
+ */
 const limitSettings = {
   MAX_ACTIVITY_HITS: "hits",
   MAX_STEPS: "steps",
@@ -27,7 +30,7 @@ export function isSetting(name: string): boolean {
   return Object.hasOwn(limitSettings, name) || name.startsWith("AI_");
 }
 
-/** MAX_COST is dollars, MAX_DURATION seconds; the rest are counts. */
+/** MAX_COST is in dollars and MAX_DURATION in seconds. The others are counts. */
 const unit: Partial<Record<keyof Limits, number>> = { nanodollars: 1e9, timeMs: 1000 };
 /** Ten years. */
 export const longestMs = 10 * 365 * 86_400_000;
@@ -37,7 +40,7 @@ export type Settled =
   | { readonly ok: true; readonly limits: Limits }
   | { readonly ok: false; readonly failure: Failure };
 
-/** The program's limits, what variables say in their place, under the caps of the request or caller. */
+/** The program's limits, replaced by the values of variables, and bounded by the caps of the request or caller. */
 export function settleLimits(
   program: Program,
   settings: Readonly<Record<string, string>>,
@@ -67,14 +70,14 @@ export function settleLimits(
   return { ok: true, limits: limits as unknown as Limits };
 }
 
-/** Steps and time a handler may take beyond the run's limits: so that a run stopped by one can still write its report. */
+/** The steps and time that a handler may use beyond the run's limits. A run that a limit stopped can therefore still write its report. */
 export function handlerAllowance(limits: Limits): Pick<Limits, "steps" | "timeMs"> {
   return { steps: 20, timeMs: limits.timeMs === null ? null : Math.ceil(limits.timeMs / 10) + 60_000 };
 }
 
 /**
- * What is set aside of money, tokens and characters for the program's handlers: a tenth and a base, a quarter at most. It lies inside the
- * limit: with its handlers the run spends no more than that.
+ * The part of money, tokens and characters that is reserved for the program's handlers: a tenth plus a base, at most a quarter. It lies
+ * inside the limit, so the run and its handlers together stay within the limit.
  */
 function setAside(program: Program, limits: Limits): Required<Aside> {
   const { success, failed } = program.handlers;
@@ -87,7 +90,10 @@ function setAside(program: Program, limits: Limits): Required<Aside> {
   };
 }
 
-/** What the run's next call, or the workflow it calls, must leave: what callers have set aside and, until its handler runs, its own. */
+/**
+ * The part of the budget that the run's next call, or the workflow it calls, must leave: the callers' reserved parts and, until its handler
+ * runs, the run's own part.
+ */
 export function asideOf(program: Program, state: RunState): Aside {
   const { aside, phase, limits } = state;
   if (phase.is === "handling") return aside;
@@ -100,12 +106,12 @@ export function asideOf(program: Program, state: RunState): Aside {
   };
 }
 
-/** Limits that calls reserve from before they are made. */
+/** Limits from which calls reserve an amount before they start. */
 export type ReservedLimits = Pick<Limits, "nanodollars" | "tokens" | "characters">;
 
 /**
- * The limits of a run that are lower than the caps it was given, or null where none is. A cap that was given is kept by the budgets of whoever
- * gave it; a lower limit needs a budget of its own.
+ * The limits of a run that are lower than its given caps, or null if none is lower. The budget of the caller or the request already
+ * enforces a given cap. A lower limit needs a budget of its own.
  */
 export function ownReserved(limits: ReservedLimits, given: Partial<ReservedLimits>): ReservedLimits | null {
   const lower = (limit: keyof ReservedLimits) => {
@@ -117,7 +123,10 @@ export function ownReserved(limits: ReservedLimits, given: Partial<ReservedLimit
   return Object.values(own).every((limit) => limit === null) ? null : own;
 }
 
-/** Why the next activity may not begin, or null. `counts`: it is a step. `room`: how many more steps may begin now; null: as many as the run's limit allows. */
+/**
+ * Returns why the next activity may not begin, or null. `counts`: the activity counts as a step. `room`: how many more steps may begin now;
+ * null means that only the run's limit applies.
+ */
 export function exceeded(
   program: Program,
   state: RunState,
@@ -148,32 +157,32 @@ export function exceeded(
     return failure("LIMIT_CHARACTERS", `More than ${limits.characters} characters sent and received.`);
   }
   const deadline = deadlineOf(state);
-  // What a called run waited is only known when it returns: until then the supervisor decides, who can look at it.
+  // The waiting time of a called run is known only when it returns. Until then the supervisor decides, because it can read the called run.
   if (handler === null && deadline !== null && at > deadline && !hasCalls(program, state)) {
     return failure("LIMIT_TIME", `The run took longer than ${(limits.timeMs ?? 0) / 1000} s.`);
   }
   return null;
 }
 
-/** How many steps the run and those it calls may take, in the phase it is in. */
+/** How many steps the run and its callees may take in the current phase. */
 export function stepLimit({ limits, phase }: RunState): number {
   const handler = phase.is === "stopped" && phase.was !== "doing" ? phase.was : phase;
   return handler.is === "handling" ? handler.from.steps + handlerAllowance(limits).steps : limits.steps;
 }
 
-/** Why a node may not begin for the `hits`-th time, or null. */
+/** Returns why a node may not begin for the `hits`-th time, or null. */
 export function tooManyHits({ limits }: RunState, node: string, hits: number): Failure | null {
   return hits > limits.hits ? failure("LIMIT_HITS", `'${node}' was to run more than ${limits.hits} times.`) : null;
 }
 
-/** Why no workflow may be called from here, or null. */
+/** Returns why no workflow may be called from here, or null. */
 export function tooDeep({ depth, limits }: RunState): Failure | null {
   return depth + 1 > limits.depth ? failure("LIMIT_DEPTH", `More than ${limits.depth} workflows deep.`) : null;
 }
 
 const nothingAside = { nanodollars: 0, tokens: 0, characters: 0 };
 
-/** When the run, or its handler, has to be over. Time in which it only waited does not count. */
+/** The time by which the run, or its handler, must end. Time in which it only waited does not count. */
 export function deadlineOf({ phase, limits, startedAt, idle }: RunState): number | null {
   if (phase.is === "handling") return phase.until;
   if (phase.is === "stopped" && phase.was !== "doing") return phase.was.until;
@@ -184,7 +193,7 @@ function tokensOf(spent: { promptTokens: number; completionTokens: number }): nu
   return spent.promptTokens + spent.completionTokens;
 }
 
-/** What is left for a callee; to one that a handler calls, of the handler's allowance. */
+/** The remaining limits for a callee. A callee of a handler gets the rest of the handler's allowance. */
 export function remainingCaps(program: Program, state: RunState, at: number): CallStart["caps"] {
   const { limits, spent, phase } = state;
   const handling = phase.is === "handling";

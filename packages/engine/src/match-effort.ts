@@ -1,14 +1,13 @@
 import { type Effort, effortOf } from "./pattern/search-within.ts";
 
 /**
- * What one step may spend on reading patterns and searching with MATCHES. A pattern can be made so that every character visits all of its
- * instructions, and while a step is decided the worker does nothing else. Counted from the begin of the step, so that replaying a run comes
- * to the same.
+ * Limits what one step may spend on reading patterns and searching with MATCHES. A pattern can be built so that every character visits all of
+ * its instructions, and the worker does nothing else while it decides a step. The count starts with the step, so a replay gets the same count.
  *
- * Measured: the whole of it takes 45 to 68 ms at the worst, on a busy machine of 2 cores.
+ * Measured: the whole allowance takes 45 to 68 ms at the worst, on a busy machine with 2 cores.
  *
- * A plain pattern takes two for each character that it looks at: three searches through the longest value there is, or a thousand through
- * a reply.
+ * A plain pattern costs two for each character that it reads. This allows three searches of the longest possible value, or a thousand of an
+ * ordinary reply.
  */
 const mostEffort = 13_000_000;
 

@@ -48,7 +48,7 @@ function replied(state: RunState, at: number): Event {
   return { type: "activity.succeeded", at, seed: 0, epoch: state.epoch, activity: only(state), outcome, usage: null };
 }
 
-/** Tries at the time each attempt is due, until it is held. */
+/** Fails each attempt when it is due, until the activity is held. */
 function failUntilHeld(of: typeof program, from: RunState): { state: RunState; at: number; waits: number[] } {
   let state = from;
   let at = 0;
@@ -65,7 +65,7 @@ function failUntilHeld(of: typeof program, from: RunState): { state: RunState; a
 }
 
 describe("trouble of the other side", () => {
-  it("is over once an endpoint that answers is heard, be it with nothing", () => {
+  it("is over when the endpoint answers, even with an empty reply", () => {
     const before = begun();
     const parked = step(program, before, troubled(before, 10)).state;
     const empty = { next: "retry", failure: { code: "MODEL_EMPTY_REPLY", message: "nothing" } } as const;
@@ -75,7 +75,7 @@ describe("trouble of the other side", () => {
     expect(commands[0]).not.toHaveProperty("parked");
   });
 
-  it("parks the activity: the same work later, no edge, no step, no failure counted", () => {
+  it("parks the activity: the same work is repeated later, without an edge, a step or a counted failure", () => {
     const before = begun();
     const { state, commands } = step(program, before, troubled(before, 10));
     expect(commands).toEqual([
@@ -97,7 +97,7 @@ describe("trouble of the other side", () => {
     expect(step(program, state, replied(state, 2_000)).state.phase).toMatchObject({ status: "success" });
   });
 
-  it("is waited for longer each time, up to five minutes, and tried once more when patience ends", () => {
+  it("makes each wait longer, up to five minutes, with a last attempt when the patience ends", () => {
     const { at, waits, state } = failUntilHeld(program, begun());
     expect(waits.slice(0, 3)).toEqual([1_000, 2_000, 4_000]);
     expect(Math.max(...waits)).toBe(5 * minute);
@@ -105,13 +105,13 @@ describe("trouble of the other side", () => {
     expect(Object.values(state.active)[0]?.parked).toMatchObject({ held: true, since: 0 });
   });
 
-  it("is waited for no longer than five minutes, whatever the endpoint wishes", () => {
+  it("never waits longer than five minutes, even if the endpoint requests it", () => {
     const before = begun();
     const { commands } = step(program, before, troubled(before, 0, { retryAfterMs: 86_400_000 }));
     expect(commands[0]).toMatchObject({ do: "retry", notBefore: 5 * minute });
   });
 
-  it("interrupts the run when patience is over: nothing fails, nothing is asked, and a resume goes on at that step", () => {
+  it("interrupts the run when the patience is over: nothing fails, and a resume continues at that step", () => {
     const { state: held, at } = failUntilHeld(program, begun(program, { patienceMs: 10_000 }));
     expect(at).toBe(10_000);
     expect(held.phase).toEqual({ is: "doing" });
@@ -125,7 +125,7 @@ describe("trouble of the other side", () => {
     });
   });
 
-  it("that outlasts the time limit interrupts the run, and the time it took is given back", () => {
+  it("beyond the time limit interrupts the run, and the waiting time does not count", () => {
     const before = begun(program, { caps: { timeMs: 60_000 } });
     const parked = step(program, before, troubled(before, 50_000)).state;
     const limited = step(program, parked, {
@@ -140,11 +140,11 @@ describe("trouble of the other side", () => {
     expect(limited.commands.map((command) => command.do)).toEqual(["hold", "deadline"]);
     expect(limited.commands[1]).toEqual({ do: "deadline", at: null });
     const resumed = step(program, limited.state, { type: "run.resumed", at: 500_000, seed: 0 });
-    // Ten of its sixty seconds were left when the trouble began.
+    // Ten of the sixty seconds were left when the trouble began.
     expect(resumed.commands).toContainEqual({ do: "deadline", at: 510_000 });
   });
 
-  it("takes edges where the workflow says so, after the usual attempts", () => {
+  it("fails the activity after the usual attempts, if the workflow is configured to take an edge", () => {
     const edged = programOf(nodes, edges, { trouble: "edge" });
     let state = begun(edged);
     for (let tries = 1; tries < 4; tries++) {
@@ -154,7 +154,7 @@ describe("trouble of the other side", () => {
     expect(step(edged, state, troubled(state, 9)).state.phase).toMatchObject({ status: "failed" });
   });
 
-  it("that waiting cannot cure interrupts the run at once", () => {
+  it("interrupts the run at once if waiting cannot help", () => {
     const before = begun();
     const { state, commands } = step(program, before, troubled(before, 1, { next: "hold" }));
     expect(commands.map((command) => command.do)).toEqual(["hold"]);
@@ -163,7 +163,7 @@ describe("trouble of the other side", () => {
     expect(step(program, resumed, replied(resumed, 10)).state.phase).toMatchObject({ status: "success" });
   });
 
-  it("of a held activity is heard no more: a late answer of an older attempt changes nothing", () => {
+  it("a late answer of an older attempt does not change a held activity", () => {
     const before = begun(program, { patienceMs: 0 });
     const late = replied(before, 5);
     const held = step(program, before, troubled(before, 1)).state;
@@ -171,7 +171,7 @@ describe("trouble of the other side", () => {
   });
 });
 
-describe("a limit of time", () => {
+describe("a time limit", () => {
   const asking = programOf(
     {
       START: { kind: "start" },
@@ -181,7 +181,7 @@ describe("a limit of time", () => {
     edgesOf("START ASK_A", "ASK_A PROMPT_A"),
   );
 
-  it("does not run while only a person is awaited", () => {
+  it("does not count time in which the run only waits for a person", () => {
     const first = step(asking, initialState, started({ at: 1_000, caps: { timeMs: 10_000 } }));
     expect(first.commands.filter((command) => command.do === "deadline").at(-1)).toEqual({ do: "deadline", at: null });
     const answered = step(asking, first.state, {
@@ -200,7 +200,7 @@ describe("a limit of time", () => {
     });
   });
 
-  it("counts the waiting up to the end of the run, which then waits no more", () => {
+  it("excludes the waiting up to the end of the run, which then no longer waits", () => {
     const alone = programOf(asking.nodes, edgesOf("START ASK_A"));
     const waiting = begun(alone);
     const base = { at: 500, seed: 0, epoch: waiting.epoch };
@@ -227,8 +227,8 @@ describe("a limit of time", () => {
   });
 });
 
-describe("a fork", () => {
-  it("asks for what was in flight again, with nothing spent, its own time and the caps it is given", () => {
+describe("a fork of a run", () => {
+  it("requests the work in flight again, with nothing spent, its own time and its own caps", () => {
     const before = begun(program, { caps: { nanodollars: 5, timeMs: 1_000 } });
     const spent = { calls: 2, promptTokens: 3, completionTokens: 4, characters: 5, nanodollars: 6 };
     const failedOnce = step(program, before, troubled(before, 10, { usage: spent })).state;

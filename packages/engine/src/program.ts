@@ -1,10 +1,11 @@
 /**
- * The program form: what every dialect compiles to. Plain JSON data, no code, readonly throughout, so that it can be hashed,
- * stored, shown and replayed. Nothing in it tells where in a source file it came from: positions live beside it, in the
- * definition's source map, which keeps `parse ∘ format` the identity on programs.
+ * The program form: every dialect compiles to it. It is plain readonly JSON data without code, so that it can be hashed, stored, shown and
+ * replayed. It contains no source positions. They are stored separately in the definition's source map, so that formatting and parsing a
+ * program gives the same program.
  *
- * P1  Every edge joins nodes that exist. P2  `entry` and the handlers name nodes. P3  A node is run only by a token on one of
- * its edges, as an entry, or as a handler.
+ * P1  Every edge joins nodes that exist.
+ * P2  `entry` and the handlers name nodes.
+ * P3  A node runs only because of a token on one of its edges, as an entry, or as a handler.
  */
 import type { Condition } from "./condition.ts";
 import type { Operand } from "./operand.ts";
@@ -17,7 +18,7 @@ export type Role = "system" | "user" | "assistant";
 export interface Program {
   readonly form: 1;
   readonly dialect: Dialect;
-  /** Of the dialect, where there are several; for people. */
+  /** The revision of the dialect, if there are several; for people. */
   readonly revision?: string;
   readonly name: string;
   readonly description: string;
@@ -27,43 +28,49 @@ export interface Program {
   readonly edges: readonly Edge[];
   readonly entry: readonly NodeId[];
   readonly handlers: { readonly success: NodeId | null; readonly failed: NodeId | null };
-  /** Settings of named agents; the unnamed agent is the empty string. */
+  /** Settings of named agents. The unnamed agent has the empty string as its name. */
   readonly agents: Readonly<Record<string, ModelSettings>>;
   readonly settings: ModelSettings;
   readonly sandbox: SandboxNeeds;
-  /** Absent: a judge session has no files of the teacher and the usual limits. */
+  /** Default: a judge session has no files of the teacher and the usual limits. */
   readonly judge?: JudgeNeeds;
-  /** What GRADE judges by, read and checked by the dialect; the engine hands it on. Absent: nothing is graded. */
+  /** The rubric for GRADE. The dialect reads and checks it, and the engine passes it on. If absent, nothing is graded. */
   readonly rubric?: Json;
-  /** Absent: the usual (`usualGrading`). */
+  /** Default: `usualGrading`. */
   readonly grading?: Grading;
   readonly limits: Limits;
-  /** Whether a run needs a submission; absent: the author does not say. none: its commands need none. */
+  /** Whether a run needs a submission. If absent, the author did not decide. none: the commands of the workflow need no submission. */
   readonly submission?: "required" | "optional" | "none";
-  /** Trouble of a model's endpoint. wait (absent): the run waits, and takes no edge. edge: after some attempts it fails the activity. */
+  /**
+   * The reaction to trouble of a model's endpoint. wait (default): the run waits and takes no edge. edge: the activity fails after several
+   * attempts.
+   */
   readonly trouble?: "wait" | "edge";
-  /** How long trouble is waited for; absent: as the request says, or the usual half hour. */
+  /** How long a run waits for trouble to end. Default: the request's value, or half an hour. */
   readonly patienceMs?: number;
   readonly scheduling: Scheduling;
-  /** Lists (stacks, inboxes) a run starts with. */
+  /** Lists (stacks, inboxes) with which a run starts. */
   readonly lists: Readonly<Record<string, readonly string[]>>;
   readonly result: ResultRule;
-  /** What models may ask for, by the name they see. Absent: nothing. */
+  /** Tools for models, by the name that the models see. Default: none. */
   readonly tools?: Readonly<Record<string, Tool>>;
-  /** Servers of tools, by the name `McpTool.server` uses. */
+  /** Servers of tools, by the name in `McpTool.server`. */
   readonly mcp?: Readonly<Record<string, McpServer>>;
-  /** Passages that are found by meaning. Absent: the run's own, by the embedder that needs no model. */
+  /** Passages that are found by meaning. Default: the run's own passages, with the embedder that needs no model. */
   readonly memory?: MemoryNeeds;
   /** Contents of the files that operands name, by path, as they were when the definition was loaded. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** eager: each outcome takes effect when it arrives. superstep: outcomes of nodes that ran together take effect together, in the order in which the nodes became ready. */
+/**
+ * eager: each outcome takes effect when it arrives.
+ * superstep: outcomes of nodes that ran together take effect together, in the order in which the nodes became ready.
+ */
 export type Scheduling = "eager" | "superstep";
 
 export interface Param {
   readonly name: string;
-  /** null: required. The empty string: optional, empty. */
+  /** null means that the parameter is required. The empty string means that it is optional and empty. */
   readonly default: string | null;
 }
 
@@ -81,11 +88,11 @@ export interface ModelSettings {
   readonly maxOutputTokens?: number;
   readonly maxPromptCharacters?: number;
   readonly stop?: readonly string[];
-  /** A reply that ended at the limit of output tokens: used, with a note (keep), or a failure of its activity. */
+  /** What to do with a reply that ended at the limit of output tokens. keep: use it and add a note. fail: its activity fails. */
   readonly cutReplies?: "keep" | "fail";
 }
 
-/** What a workflow asks of its sandbox session; the server's ceiling is applied where the session is made. */
+/** The requirements of a workflow for its sandbox session. The server's maximum is applied when the session is created. */
 export interface SandboxNeeds {
   readonly image?: string;
   readonly network?: "none";
@@ -97,9 +104,9 @@ export interface SandboxNeeds {
   readonly cpuMs?: number;
   readonly silenceMs?: number;
   readonly outputBytes?: number;
-  /** The longest file that is read or written as a value. */
+  /** The size of the longest file that may be read or written as a value. */
   readonly fileBytes?: number;
-  /** Block languages, besides the shell, that EXECUTE may run. */
+  /** Languages of code blocks, besides the shell, that EXECUTE may run. */
   readonly languages?: readonly string[];
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
@@ -109,85 +116,88 @@ export interface SandboxNeeds {
 /** A server that speaks the Model Context Protocol. */
 export type McpServer = HttpServer | StdioServer;
 
-/** Reached by its address (streamable HTTP). */
+/** A server that is reached by its address (streamable HTTP). */
 export interface HttpServer {
   readonly transport: "http";
   readonly url: string;
   readonly headers?: Readonly<Record<string, ToolHeader>>;
 }
 
-/** A program that is started in the run's sandbox session and spoken to over its stdin and stdout. */
+/** A program in the run's sandbox session that communicates over its stdin and stdout. */
 export interface StdioServer {
   readonly transport: "stdio";
-  /** The program, sought in PATH unless it holds a slash, and its arguments. */
+  /** The program and its arguments. PATH is searched for the program unless its name contains a slash. */
   readonly command: readonly [string, ...string[]];
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 export interface MemoryNeeds {
-  /** Shared by all runs of the tenant that name it. Absent: the root run's own, which goes with it. */
+  /** All runs of the tenant that name this scope share it. Default: the root run's own scope, which is deleted with the run. */
   readonly scope?: string;
   readonly embedder: Embedder;
 }
 
-/** hash: words, hashed; no model is asked and nothing is paid. model: any that makes embeddings. */
+/** hash: hashes of words; it calls no model and costs nothing. model: any model that creates embeddings. */
 export type Embedder =
   | { readonly kind: "hash"; readonly dimensions?: number }
   | {
       readonly kind: "model";
       readonly model: string;
       readonly dimensions?: number;
-      /** Put before what is searched for, not before what is stored: some models want it. */
+      /** Text before a search query, but not before a stored passage. Some models require it. */
       readonly queryPrefix?: string;
     };
 
-/** How a GRADE makes sure of what a model says. */
+/** How a GRADE checks a model's verdict. */
 export interface Grading {
-  /** The work is looked at once more without comments and texts in quotes: always, where something in it speaks to the grader, never. */
+  /**
+   * When to run a second pass over the submission, without comments and quoted texts. flagged: if words in the submission speak to the
+   * grader.
+   */
   readonly twice: "always" | "flagged" | "never";
-  /** Models that are asked beside the first; their disagreement wants a person. */
+  /** Models that grade in addition to the first. If they disagree, a person decides. */
   readonly panel: readonly string[];
-  /** What sends a work to a person. */
+  /** The conditions under which a person must decide about a submission. */
   readonly review: {
-    /** A model less sure than this, 0 to 1. */
+    /** The lowest confidence of the model, 0 to 1, that needs no person. */
     readonly confidence: number;
-    /** A share of the points, such as the pass mark; null: none. */
+    /** A share of the points, for example the pass mark; null: none. */
     readonly pass: number | null;
-    /** How near to it is borderline, as a share. */
+    /** How near a grade must be to that share to count as borderline, as a share of the points. */
     readonly borderline: number;
-    /** The share of a criterion that words in the work may gain before it is flagged. Absent: the usual. */
+    /** The share of a criterion that words in the submission may gain before it is flagged. Default: the usual share. */
     readonly gain?: number;
     /** Kinds of flags. */
     readonly flags: readonly string[];
   };
 }
 
-/** What a judge session is made of; the server's ceiling is applied where it is made. */
+/** The requirements for a judge session. The server's maximum is applied when the session is created. */
 export interface JudgeNeeds
   extends Pick<
     SandboxNeeds,
     "image" | "memoryBytes" | "cpus" | "pids" | "diskBytes" | "wallMs" | "cpuMs" | "silenceMs" | "outputBytes"
   > {
-  /** Folders and files below the workflow root that hold the teacher's files. */
+  /** Folders and files below the workflow root that contain the teacher's files. */
   readonly from: readonly string[];
-  /** Those files, base64, by path below /judge. */
+  /** Those files in base64, by path below /judge. */
   readonly files: Readonly<Record<string, string>>;
   /**
-   * An autograder made for Gradescope among the files: `autograder.zip`, or all below `autograder/`. What it leaves are the results of the
-   * tests. setup: whether its setup.sh runs each time.
+   * An autograder for Gradescope among the files: `autograder.zip`, or all files below `autograder/`. Its output is read as the results of
+   * the tests. `setup`: whether its setup.sh runs each time.
    */
   readonly autograder?: { readonly from: string; readonly setup: "run" | "skip" };
-  /** What is judged: the submission as it was handed in, or the files as they now are in the student's session. */
+  /** The judged files: the original submission, or the current files in the student's session. */
   readonly of: "submission" | "workspace";
 }
 
-/** null: no such limit. Money is integer nanodollars. */
+/** null means no such limit. Money is integer nanodollars. */
 export interface Limits {
-  /** Executions of one node, at most. */
+  /** The highest number of executions of one node. */
   readonly hits: number;
-  /** Activities of the run, its handlers apart. */
+  /** The highest number of activities of the run, without its handlers. */
   readonly steps: number;
-  /** Runs below a root run. */
+  /** The highest number of nested runs below a root run. */
   readonly depth: number;
   readonly nanodollars: number | null;
   readonly tokens: number | null;
@@ -200,12 +210,12 @@ export type ResultRule =
   | {
       readonly take: "operands";
       readonly of: readonly Operand[];
-      /** As a list even where there is one. */
+      /** Always as a list, even for one value. */
       readonly each?: true;
-      /** A list, or several values, as JSON; a single value stays as it is. */
+      /** A list or several values become JSON. A single value stays unchanged. */
       readonly json: boolean;
       readonly post: readonly PostRule[];
-      /** `post` also after JSON. */
+      /** Apply `post` also after JSON. */
       readonly postJson?: true;
     };
 
@@ -217,16 +227,16 @@ export type PostRule =
 export interface Edge {
   readonly from: NodeId;
   readonly to: NodeId;
-  /** The outcome that takes this edge: ok, fail, or a label a node gives (an evaluator's status, a selector's choice). */
+  /** The outcome that selects this edge: ok, fail, or a label that a node returns (an evaluator's status, a selector's choice). */
   readonly on: "ok" | "fail" | (string & {});
   readonly when?: Condition;
-  /** The activation group of the target this edge feeds; absent: the group named "". */
+  /** The activation group of the target that this edge feeds. Default: the group named "". */
   readonly group?: string;
-  /** Taken at most so often per run; then the edge is as good as absent. */
+  /** The run takes the edge at most this number of times. After that, the edge counts as absent. */
   readonly max?: number;
-  /** What taking the edge writes, before the target begins. */
+  /** Written when the edge is taken, before the target begins. */
   readonly effects?: readonly Effect[];
-  /** rerun: the target runs again and feeds only `from`, the node that asked; its other successors keep what they have. */
+  /** rerun: the target runs again and feeds only `from`, the node that requested it. Its other successors keep their earlier results. */
   readonly rerun?: true;
 }
 
@@ -235,31 +245,32 @@ export type Effect =
   | { readonly do: "push"; readonly list: string; readonly value: Operand }
   | { readonly do: "clear"; readonly list: string };
 
-/** When tokens on the edges of one activation group make the node run. Groups of one node are alternatives. */
+/** When tokens on the edges of one activation group start the node. Groups of one node are alternatives. */
 export type Join =
   | { readonly mode: "any" }
   | { readonly mode: "all" }
   | { readonly mode: "quorum"; readonly of: number };
 
 interface NodeBase {
-  /** Words a person sees on the node. */
+  /** The text that a person sees on the node. */
   readonly label?: string;
-  /** Absent: one group "" with mode any. */
+  /** Default: one group "" with mode any. */
   readonly groups?: Readonly<Record<string, Join>>;
-  /** first (default): the first edge that fits is taken. all: every edge that fits. */
+  /** first (default): take the first matching edge. all: take every matching edge. */
   readonly select?: "first" | "all";
-  /** Named inputs, resolved in order when the node begins; a missing required one fails the node and undoes its pops. */
+  /** Named inputs, resolved in order when the node begins. If a required input is missing, the node fails and its pops are undone. */
   readonly reads?: readonly Read[];
   /** Written, in order, when the node ends with ok. */
   readonly writes?: readonly Effect[];
   /**
-   * Named values for the conditions of its edges, resolved in order when it has ended with ok and its writes are done. Where a condition
-   * cannot be decided, the node fails; what it wrote stays, what these and its reads took is given back.
+   * Named values for the conditions of the node's edges. They are resolved in order after the node has ended with ok and its writes are
+   * done. If a condition cannot be decided, the node fails. Its writes stay; elements that these values and its reads removed from lists
+   * are put back.
    */
   readonly after?: readonly Read[];
-  /** It belongs to another node's work: it counts no step, and a limit of steps does not keep it from beginning. */
+  /** The node is part of another node's work. It counts as no step and may begin even when the limit of steps is reached. */
   readonly uncounted?: true;
-  /** It continues the work of the node before it. If it fails, the reads of that node give back what they took, too. */
+  /** The node continues the work of the node before it. If it fails, the elements that the reads of that node removed are put back, too. */
   readonly continues?: true;
   readonly retry?: RetryPolicy;
 }
@@ -270,7 +281,7 @@ export interface Read {
   readonly required: boolean;
 }
 
-/** Attempts include the first. Waits grow by factor from baseMs to maxMs, with up to a fifth of jitter. */
+/** Attempts include the first. Waits grow by `factor` from `baseMs` to `maxMs`, with jitter of up to a fifth. */
 export interface RetryPolicy {
   readonly attempts: number;
   readonly baseMs: number;
@@ -284,42 +295,42 @@ export interface StartNode extends NodeBase {
 export interface PromptNode extends NodeBase {
   readonly kind: "prompt";
   readonly text: Operand;
-  /** Absent: the role the named prompt declares, else user. */
+  /** Default: the role of the named prompt, else user. */
   readonly role?: Role;
-  /** Absent: the current agent. */
+  /** Default: the current agent. */
   readonly agent?: string;
-  /** A conversation of its own for this activity alone. */
+  /** Use a new conversation for this activity alone. */
   readonly fresh?: true;
-  /** Messages that stand before the text in a fresh conversation. After them an empty text is not sent. */
+  /** Messages that precede the text in a fresh conversation. If there are any, an empty text is not sent. */
   readonly opening?: readonly { readonly role: Role; readonly text: Operand }[];
   readonly settings?: ModelSettings;
-  /** JSON schema the reply must satisfy. */
+  /** The JSON Schema that the reply must satisfy. */
   readonly schema?: Json;
   /** Names of `Program.tools`. */
   readonly tools?: readonly string[];
-  /** How often results of tools are given back; then it has to answer. Absent: `usualRounds`. */
+  /** How often the results of tools are returned to the model before it must answer. Default: `usualRounds`. */
   readonly rounds?: number;
-  /** Absent: feed. */
+  /** Default: feed. */
   readonly toolUse?: ToolUse;
 }
 export interface ExecuteNode extends NodeBase {
   readonly kind: "execute";
-  /** null: the commands are those in RESULT's code blocks. */
+  /** null: the commands are in RESULT's code blocks. */
   readonly command: string | null;
   readonly nonZero: "ok" | "fail";
-  /** judge: a fresh session of its own, in which student programs are guests. Absent: the run's session. */
+  /** judge: a new session of its own, in which student programs are guests. Default: the run's session. */
   readonly session?: "judge";
-  /** May the commands be repeated when it is unknown whether they ran? */
+  /** Whether the commands may be repeated if it is unknown whether they ran. */
   readonly repeat: "safe" | "never";
-  /** Nothing earlier commands left running or set reaches it; their files do. */
+  /** Run the command without the processes and settings of earlier commands. Their files remain. */
   readonly clean?: true;
 }
-/** A verdict on the submission by the program's rubric, from tests that ran and from models. */
+/** A grade for the submission by the program's rubric, from tests that ran and from models. */
 export interface GradeNode extends NodeBase {
   readonly kind: "grade";
-  /** What the work was about, in the author's words. A name is a prompt's, or the words themselves; never a variable's. */
+  /** The task in the author's words. A name refers to a prompt or is the text itself; it never refers to a variable. */
   readonly task: Operand;
-  /** Whose settings are used; the conversation is always one of its own. */
+  /** The agent whose settings are used. The conversation is always a new one. */
   readonly agent?: string;
   readonly settings?: ModelSettings;
 }
@@ -338,7 +349,7 @@ export interface AssignNode extends NodeBase {
 }
 export interface AskNode extends NodeBase {
   readonly kind: "ask";
-  /** Asked beside RESULT. */
+  /** Shown to the person together with RESULT. */
   readonly question: string;
   readonly timeoutMs?: number;
   readonly otherwise?: string;
@@ -355,20 +366,20 @@ export interface ToolNode extends NodeBase {
 }
 export interface MemoryNode extends NodeBase {
   readonly kind: "memory";
-  /** similar: is there a passage nearer than the threshold? The edge's label is true or false. */
+  /** similar: checks whether a passage is nearer than the threshold. The edge's label is true or false. */
   readonly op: "search" | "insert" | "similar";
   readonly text: Operand;
-  /** Of a search; absent: 3. */
+  /** For a search; default: 3. */
   readonly top?: number;
-  /** Of a search: the variable that gets what was found, and RESULT stays. Absent: RESULT. */
+  /** For a search: the variable that receives the result, while RESULT stays unchanged. Default: RESULT. */
   readonly into?: string;
-  /** Of similar, a cosine; absent: 0.95. */
+  /** For `similar`: a cosine. Default: 0.95. */
   readonly threshold?: number;
   /**
-   * Of a search: the tool of `Program.tools` that searches the web instead where the text is a JSON object with a query. Absent: none.
+   * For a search: the tool of `Program.tools` that searches the web if the text is a JSON object with a query. Default: none.
    */
   readonly web?: string;
-  /** web: it searches the web whatever the text is. Absent: the text says. */
+  /** web: always search the web. If absent, the text decides. */
   readonly where?: "web";
 }
 /** A prompt whose reply is a verdict: {status, evaluation, lesson}. The status is the edge label. */
@@ -377,22 +388,22 @@ export interface EvaluateNode extends NodeBase {
   readonly text: Operand;
   readonly agent?: string;
   readonly settings?: ModelSettings;
-  /** By priority: when the reply names several, the first of these wins. */
+  /** Statuses by priority. If the reply names several, the first of these counts. */
   readonly statuses: readonly string[];
-  /** Asked again so often, with what was wrong, when the reply is no verdict. */
+  /** How often the prompt is repeated, with an explanation, if the reply is not a verdict. */
   readonly repairs: number;
-  /** List that receives `evaluation\nlesson` of every verdict but the last status. */
+  /** The list that receives `evaluation\nlesson` of every verdict except those with the last status. */
   readonly lessons: string;
 }
-/** One body per item of a list, together, joined when all are done. */
+/** Runs one body per item of a list, at the same time, and continues when all are done. */
 export interface MapNode extends NodeBase {
   readonly kind: "map";
-  /** Text that is a JSON list, or one item per line. */
+  /** Text that is a JSON list, or contains one item per line. */
   readonly over: Operand;
   readonly each: MapBody;
   readonly concurrency: number;
   readonly itemError: "fail" | "collect";
-  /** Share of items, 0 to 1, that must succeed. */
+  /** The share of items, 0 to 1, that must succeed. */
   readonly minSuccess: number;
 }
 type MapBody =
@@ -402,7 +413,7 @@ type MapBody =
 export interface JoinNode extends NodeBase {
   readonly kind: "join";
 }
-/** A prompt whose reply names one of the candidates; that name is the edge label. */
+/** A prompt whose reply names one of the candidates. That name is the edge label. */
 export interface SelectNode extends NodeBase {
   readonly kind: "select";
   readonly text: Operand;
@@ -410,18 +421,18 @@ export interface SelectNode extends NodeBase {
   readonly settings?: ModelSettings;
   readonly repairs: number;
 }
-/** A node whose work yields a subgraph that takes its place (a plan, a decomposition). */
+/** A node whose work produces a subgraph that replaces it (a plan, a decomposition). */
 export interface SpliceNode extends NodeBase {
   readonly kind: "splice";
   readonly text: Operand;
   readonly agent?: string;
   readonly settings?: ModelSettings;
-  /** The node whose place the plan takes; absent: the splice node itself. */
+  /** The node that the plan replaces. Default: the splice node itself. */
   readonly replaces?: NodeId;
-  /** Splits along one line of descent, this one included. */
+  /** The highest number of splits along one line of descent, this one included. */
   readonly lifeCycle: number;
 }
-/** A piece of program. Heads inherit the edges into the replaced node, tails those out of it. */
+/** A fragment of a program. Its heads inherit the edges into the replaced node, its tails the edges out of it. */
 export interface Fragment {
   readonly nodes: Readonly<Record<NodeId, Node>>;
   readonly edges: readonly Edge[];
@@ -429,7 +440,7 @@ export interface Fragment {
 export interface EndNode extends NodeBase {
   readonly kind: "end";
   readonly outcome: "success" | "failed";
-  /** Told to the caller beside the outcome (an expert's status). */
+  /** A status that the caller receives with the outcome (an expert's status). */
   readonly status?: Operand;
 }
 

@@ -1,4 +1,4 @@
-/** What must hold for every program and every history, tried on random ones. */
+/** Properties that hold for every program and every history, tested with random ones. */
 import fc from "fast-check";
 import { describe, expect, inject, it } from "vitest";
 import { type ActivityRef, activityKey, type Work } from "./activity.ts";
@@ -10,7 +10,7 @@ import { edgesOf, programOf, started } from "./testing-programs.ts";
 import { awaitsCalls } from "./workflow-tools.ts";
 
 const histories = inject("thorough") ? 5_000 : 1_000;
-/** Fixed in `npm test`, so that it tries the same in every run. */
+/** The seed is fixed in `npm test`, so that every run tests the same cases. */
 const seeded = inject("thorough") ? {} : { seed: 20 };
 
 /** A random program: layers of nodes, edges mostly forward, some back, some joins, sometimes handlers. */
@@ -112,7 +112,7 @@ function nodeOf(kind: Node["kind"], index: number): Node {
   }
 }
 
-/** A number from 0 to 1 that depends on nothing but its arguments. */
+/** A number from 0 to 1 that depends only on the arguments. */
 function chance(seed: number, ...what: readonly (string | number)[]): number {
   let hash = seed | 0;
   for (const char of what.join("|")) hash = Math.imul(hash ^ char.charCodeAt(0), 0x01000193) ^ (hash >>> 15);
@@ -162,7 +162,7 @@ function callsOf(name: string, seed: number): Outcome {
   return { kind: "called", calls };
 }
 
-/** The event that answers an activity; the same for everybody who asks, whenever they ask. */
+/** The event that answers an activity. It is the same for every caller at any time. */
 function answer(activity: ActivityRef, work: Work, epoch: number, seed: number): Event {
   const name = `${activityKey(activity)}.${activity.attempt}`;
   const usage = { calls: 1, promptTokens: 3, completionTokens: 2, characters: 9, nanodollars: 7 };
@@ -195,7 +195,7 @@ interface History {
   readonly final: RunState;
 }
 
-/** Plays a program to its end. `choose` picks which open activity answers next, `meddle` may stop and resume in between. */
+/** Plays a program to its end. `choose` picks which open activity answers next; `meddle` may stop and resume in between. */
 function history(
   program: Program,
   seed: number,
@@ -243,9 +243,9 @@ function history(
 const crash = (state: RunState): RunState => JSON.parse(JSON.stringify(state));
 const eager = fc.constantFrom<Scheduling>("eager", "superstep");
 
-/** Programs and seeds with which an end depended on the order of arrival. */
+/** Programs and seeds for which the end once depended on the order of arrival. */
 const once: [Program, number][] = [
-  // A prompt and a question, of which any may come last.
+  // A prompt and a question; either may come last.
   [
     supersteps({ N1: nodeOf("prompt", 1), N2: nodeOf("ask", 2) }, ["N0 N0", "N0 -fail- N1", "N0 -fail- N2"], 1),
     2_130_706_432,
@@ -263,7 +263,7 @@ function supersteps(others: Record<string, Node>, edges: readonly string[], hits
 }
 
 describe(`${histories} random histories`, () => {
-  it("end in the same state however often events come twice, too early, of another epoch, or the process dies in between", () => {
+  it("end in the same state if events are duplicated, too early or of another epoch, or if the process crashes in between", () => {
     let ends = { success: 0, failed: 0, cancelled: 0 };
     fc.assert(
       fc.property(programs(eager), fc.nat(), (program, seed) => {
@@ -300,8 +300,9 @@ describe(`${histories} random histories`, () => {
     for (const count of Object.values(ends)) expect(count).toBeGreaterThan(histories / 100);
   });
 
-  // All arrive at the same moment. Without calls of models: they count steps as they come, and a limit goes by that. How long a run only waited, and so its limit of time, depends on when they arrive.
-  it("of supersteps end in the same state in whatever order the outcomes of a superstep arrive", () => {
+  // All outcomes arrive at the same moment, because waiting time, and so the time limit, depends on when they arrive. Calls by models are
+  // left out: their steps count as they arrive, and a limit depends on that.
+  it("of supersteps end in the same state for any order of the outcomes", () => {
     fc.assert(
       fc.property(programs(fc.constant<Scheduling>("superstep"), false), fc.nat(), (program, seed) => {
         const first = history(program, seed, () => 0, false);
@@ -315,7 +316,7 @@ describe(`${histories} random histories`, () => {
   });
 });
 
-/** Events that would be heard in this state: a start, a stop, a cancel, or an answer to something in flight. */
+/** Whether the event has an effect in this state: a start, a stop, a cancel, or an answer to an activity in flight. */
 function wanted(state: RunState, event: Event): boolean {
   if (state.phase.is === "ended") return false;
   switch (event.type) {
@@ -344,7 +345,7 @@ function wanted(state: RunState, event: Event): boolean {
 }
 
 describe("step", () => {
-  it("never throws, whatever program, state and event it is given", () => {
+  it("never throws, for any program, state and event", () => {
     const anything = fc.object();
     const events = fc.oneof(
       anything,

@@ -8,7 +8,7 @@ const read = (text: string, how: NumberReading = {}) => {
   return found.is === "number" ? found.value : found.is;
 };
 
-describe("the number that a text means", () => {
+describe("reading the number in a text", () => {
   it.each([
     ["17", 17],
     [" -3.5 \n", -3.5],
@@ -32,7 +32,7 @@ describe("the number that a text means", () => {
     ["Score --> 17", 17],
     ["Terminus 3", 3],
     ["~17", 17],
-  ])("%j is %d", (text, value) => expect(read(text)).toBe(value));
+  ])("reads %j as %d", (text, value) => expect(read(text)).toBe(value));
 
   it.each([
     "1,500",
@@ -74,9 +74,9 @@ describe("the number that a text means", () => {
     "\u066b5",
     "1e400",
     `Score ${"9".repeat(400)}`,
-  ])("%j has two readings", (text) => expect(read(text)).toBe("unclear"));
+  ])("finds two readings in %j", (text) => expect(read(text)).toBe("unclear"));
 
-  it.each(["", "none at all", "\n17 points"])("%j has none", (text) => expect(read(text)).toBe("none"));
+  it.each(["", "none at all", "\n17 points"])("finds no number in %j", (text) => expect(read(text)).toBe("none"));
 
   it.each([
     ["Aufgabe 3: 17 Punkte", { which: "last" }, 17],
@@ -92,7 +92,7 @@ describe("the number that a text means", () => {
     ["\u22123", { which: "first" }, -3],
     ["UTF-8", { which: "first" }, 8],
     ["Note 3: 2,7", { which: "last", decimal: "comma" }, 2.7],
-  ] as const)("%j with %j is %d", (text, how, value) => expect(read(text, how)).toBe(value));
+  ] as const)("reads %j with %j as %d", (text, how, value) => expect(read(text, how)).toBe(value));
 
   it.each([
     ["Aufgabe 3: 17 Punkte", { decimal: "comma" }],
@@ -105,9 +105,10 @@ describe("the number that a text means", () => {
     ["--3", { decimal: "point" }],
   ] as const)("%j with %j stays unclear", (text, how) => expect(read(text, how)).toBe("unclear"));
 
-  it("at a position that the line does not have is none", () => expect(read("3 and 4", { which: 3 })).toBe("none"));
+  it("finds no number at a position that the line does not have", () =>
+    expect(read("3 and 4", { which: 3 })).toBe("none"));
 
-  it("is looked for in a part of the line that grows with the line alone", () => {
+  it("does work that is linear in the length of the line", () => {
     expect(read("a".repeat(500_000))).toBe("none");
     expect(read("1 ".repeat(500_000), { which: "last" })).toBe(1);
     expect(looksNumeric("1".repeat(101))).toBe(false);
@@ -147,9 +148,9 @@ describe("a CHECK of numbers", () => {
     ["", "0", ["no edge", "CONDITION_NOT_NUMERIC"]],
     ["b", "a", ["yes"]],
     ["10", "ten", ["no"]],
-  ])("%j >= %j: %j", (left, right, expected) => expect(decided(left, right).slice(0, 2)).toEqual(expected));
+  ])("decides %j >= %j as %j", (left, right, expected) => expect(decided(left, right).slice(0, 2)).toEqual(expected));
 
-  it("advises number: and decimal: only where they settle it", () => {
+  it("suggests number: and decimal: only if they make the number clear", () => {
     expect(decided("17/20", "15")[2]).toContain("Say number: last");
     expect(decided("2,7", "2.5")[2]).toContain("decimal: comma");
     for (const left of ["<17 points", "minus 3", "--3", "1e999"]) {
@@ -161,7 +162,7 @@ describe("a CHECK of numbers", () => {
     expect(decided("17", "1 500")[2]).toContain("No setting");
   });
 
-  it("takes the number that the workflow means", () => {
+  it("uses the number that the workflow selects", () => {
     expect(decided("Aufgabe 3: 17 Punkte", "15", { which: "last" })).toEqual(["yes"]);
     expect(decided("2,7", "2,5", { decimal: "comma" })).toEqual(["yes"]);
     expect(decided("1.500", "2", { decimal: "comma" })).toEqual(["yes"]);

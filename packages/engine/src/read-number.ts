@@ -1,17 +1,18 @@
 /**
- * Reads the number that a text means, for checks that compare numbers.
+ * Reads the number in a text, for checks that compare numbers.
  *
- * N1  A text that is a number alone, with a decimal point, is that number.
- * N2  Otherwise the first line decides, and only where it allows one reading: one number, with at most one decimal point. `1,500`, `2,7`,
- *     `−3` with a minus sign (U+2212), `17/20` and `Aufgabe 3: 17 Punkte` allow two. Nobody guesses: the answer is "unclear".
- * N3  A workflow that says which number it means (`which`), or which sign separates decimals (`decimal`), has settled that question. No setting
- *     settles a bound (`<17`, `>=17`, `±2`), a minus in words (`minus 3`), two signs (`--3`), or a number that is too large.
- * N4  Time is linear in the length of the line, and the memory is bounded.
+ * N1  A text that consists of a number with a decimal point is that number.
+ * N2  Otherwise the first line decides, and only if it has one possible reading: one number, with at most one decimal point. `1,500`,
+ *     `2,7`, `−3` with a minus sign (U+2212), `17/20` and `Aufgabe 3: 17 Punkte` have two. The reader does not guess: its answer is
+ *     "unclear".
+ * N3  A workflow can define which number counts (`which`) or which sign separates decimals (`decimal`). Then that question is settled. No
+ *     setting settles a bound (`<17`, `>=17`, `±2`), a minus in words (`minus 3`), two signs (`--3`), or a number that is too large.
+ * N4  Time is linear in the length of the line, and memory is bounded.
  */
 export interface NumberReading {
-  /** Position from 1. Absent: there must be only one. */
+  /** The position, counted from 1. If absent, there must be only one number. */
   readonly which?: "first" | "last" | number;
-  /** The other of point and comma then groups thousands. Absent: a point, and a comma is unclear. */
+  /** The sign before the decimals: point or comma. The other sign then groups thousands. Default: point; a comma is then unclear. */
   readonly decimal?: "point" | "comma";
 }
 
@@ -36,7 +37,7 @@ export function readNumber(text: string, how: NumberReading = {}): NumberFound {
   return readLine((end < 0 ? text : text.slice(0, end)).trim(), how);
 }
 
-/** A whole text that is written as one number, in whatever way: digits, signs and separators alone. */
+/** Returns whether the whole text is written as one number in any notation: only digits, signs and separators. */
 export function looksNumeric(text: string): boolean {
   const trimmed = text.trim();
   return trimmed.length <= 100 && /[0-9]/.test(trimmed) && /^[\p{N}+\-\u2212\u2013.,'\u2019_\s%]*$/u.test(trimmed);
@@ -70,10 +71,10 @@ function readLine(line: string, how: NumberReading): NumberFound {
 
 const digit = /\p{N}/u;
 const letter = /[\p{L}\p{N}]/u;
-/** Signs that may stand between the digits of one number. */
+/** Signs that may separate the digits of one number. */
 const separators = ".,'\u2019\u00a0\u202f_";
 
-/** Digits with what may separate them. */
+/** Yields groups of digits with their separators. */
 function* tokensOf(line: string): Generator<Token> {
   for (let at = 0; at < line.length; ) {
     if (!isDigit(line, at)) {
@@ -86,7 +87,7 @@ function* tokensOf(line: string): Generator<Token> {
       else if (separators.includes(line.charAt(at)) && at < line.length && isDigit(line, at + 1)) at += 2;
       else break;
     }
-    // `1e3` is one number for some and none for others.
+    // Readers disagree whether `1e3` is a number. The exponent becomes part of the token, so the number is unclear.
     const exponent = /^[eE][+-]?[0-9]+/.exec(line.slice(at, at + 12));
     if (exponent !== null) at += exponent[0].length;
     yield { start, written: line.slice(start, at) };
@@ -114,15 +115,15 @@ const signs = "+-\u2212\u2012\u2013\u2014\u2015";
 const saysMinus = /(?:^|[^\p{L}])(?:minus|negative?|moins|menos) {1,2}$/iu;
 
 /**
- * `<17`, `< 17`, `>=17`, `\u2265 17`, `\u00b1 2`: less, more or about, and no number. An Arabic separator: the whole part is missing. The end of
- * a tag, `<b>17`, and an arrow, `->17` or `=>17`, are none.
+ * Detects bounds. `<17`, `< 17`, `>=17`, `\u2265 17` and `\u00b1 2` mean less, more or about, so they are not numbers. After an Arabic
+ * separator, the whole part is missing. The end of a tag, `<b>17`, and an arrow, `->17` or `=>17`, are not bounds.
  */
 function isBound(before: string): boolean {
   if (/(?:[<\u2264\u2265\u00b1\u2248\u066b\u066c]|[<>]=) ?$/u.test(before)) return true;
   return /(?:^|[^\p{L}\p{N}"'/=-])>$/u.test(before);
 }
 
-/** null: nobody can say. */
+/** Returns null if the sign is unclear. */
 function signBefore(line: string, start: number, how: NumberReading): 1 | -1 | null {
   const settled = how.which !== undefined || how.decimal !== undefined;
   const before = line.charAt(start - 1);
@@ -138,11 +139,11 @@ function signBefore(line: string, start: number, how: NumberReading): 1 | -1 | n
   }
   if (before === "\u2212") return settled ? (joined ? 1 : -1) : null;
   if (/[\u2012-\u2015\ufe63\uff0d]/.test(before)) return settled && joined ? 1 : null;
-  // A minus sign is no bullet, even with a blank after it.
+  // A minus sign is not a bullet point, even with a space after it.
   return before === " " && further === "\u2212" ? (settled ? -1 : null) : 1;
 }
 
-/** null: nobody can say. */
+/** Returns null if the number is unclear. */
 function sizeOf(written: string, { decimal }: NumberReading): number | null {
   if (decimal === undefined) return /^[0-9]+(?:\.[0-9]+)?$/.test(written) ? Number(written) : null;
   const [point, other] = decimal === "comma" ? [",", "."] : [".", ","];
@@ -154,7 +155,7 @@ function sizeOf(written: string, { decimal }: NumberReading): number | null {
   return digits === null ? null : Number(`${digits}.${fraction ?? "0"}`);
 }
 
-/** `1.500.000` without its points, if they group by three. */
+/** Returns `1.500.000` without its points if they separate groups of three digits. */
 function ungrouped(whole: string, marks: readonly string[]): string | null {
   const mark = marks.find((one) => whole.includes(one));
   if (mark === undefined) return null;

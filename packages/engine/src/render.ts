@@ -1,6 +1,6 @@
 /**
- * `{{NAME}}` places are filled in one pass from left to right. A value that is put in is never looked at again (I7), and a name
- * without a value stays as it was written.
+ * Fills `{{NAME}}` placeholders in one pass from left to right. An inserted value is never expanded again (I7). A name without a value
+ * stays as written.
  */
 const place = /\{\{[ \t]*([^{}\s](?:[^{}\r\n]{0,98}[^{}\s])?)[ \t]*\}\}/gu;
 
@@ -9,7 +9,7 @@ export interface Rendered {
   readonly unknown: readonly string[];
 }
 
-/** `allow` is told the length before the text is built, and throws where that is too much. */
+/** `allow` receives the length before the text is built, and throws if the text would be too long. */
 export function render(
   template: string,
   lookUp: (name: string) => string | null,
@@ -39,7 +39,7 @@ export function render(
   return { text: parts.join(""), unknown };
 }
 
-/** Names a template asks for, in order, each once. */
+/** Lists the placeholder names of a template, in order, each once. */
 export function placesOf(template: string): readonly string[] {
   return [...new Set([...template.matchAll(place)].map((match) => match[1] ?? ""))];
 }

@@ -1,7 +1,7 @@
 /**
- * The one place where an operand becomes a value. Order for a name: RESULT, CONTENT and STATUS, variables, prompts, allowed
- * environment; then, for lack of a value, the name as literal text. Only what the author wrote is rendered: prompts, templates
- * and literals. The content of variables, files and lists is taken as it is (I7).
+ * Turns an operand into a value. This happens only here. A name is looked up in this order: RESULT, CONTENT and STATUS, variables, prompts,
+ * allowed environment. If none has a value, the name itself is the text. Only text that the author wrote is rendered: prompts, templates
+ * and literals. The content of variables, files and lists is used unchanged (I7).
  */
 
 import { allow } from "./bounds.ts";
@@ -13,27 +13,27 @@ import type { Program, Role } from "./program.ts";
 import { type Rendered, render } from "./render.ts";
 import type { RunState, Taken } from "./state.ts";
 
-/** What an operand is resolved against. `reads` are a node's named inputs, `files` what the edge read for this activity. */
+/** The values for resolving an operand. `reads` are a node's named inputs, and `files` are those that the worker read for this activity. */
 export interface Scope {
   readonly program: Program;
   readonly state: RunState;
   readonly reads: Readonly<Record<string, string>>;
   readonly files: Readonly<Record<string, string>>;
-  /** Who draws, for chance: the run, the visit and the read. */
+  /** Identifies the random choice: the run, the visit and the read. */
   readonly drawing?: string;
-  /** What this step may still spend on searching. */
+  /** The search effort that is left for this step. */
   readonly effort?: Effort;
 }
 
 export interface Resolved {
-  /** null: nothing there. */
+  /** null if there is no value. */
   readonly text: string | null;
   readonly origin: "variable" | "prompt" | "environment" | "literal" | "file" | "list" | "none";
-  /** Of a prompt. */
+  /** Only for a prompt. */
   readonly role: Role | null;
   /** Names in the text that have no value. */
   readonly unknown: readonly string[];
-  /** Lists as they are after the value was taken, and what was taken. */
+  /** The lists after the value was removed, and the removed elements. */
   readonly lists: RunState["lists"] | null;
   readonly taken: Taken | null;
 }
@@ -75,7 +75,7 @@ function found(text: string | undefined, origin: Resolved["origin"]): Resolved {
   return text === undefined ? nothing : { ...nothing, text, origin };
 }
 
-/** Each is looked up in what those before it left. */
+/** Each part sees the lists that the parts before it left. */
 function join(parts: readonly Operand[], scope: Scope): Resolved {
   const texts: string[] = [];
   const unknown: string[] = [];
@@ -113,35 +113,35 @@ function resolveName(name: string, scope: Scope): Resolved {
   return { ...nothing, ...fill(name, scope), origin: "literal" };
 }
 
-/** A variable's value by the name an author may write, or null. */
+/** Looks up a variable by the name that the author wrote. Returns null if there is none. */
 function variableValue(name: string, scope: Scope): string | null {
   return own(scope.reads, name) ?? own(scope.state.variables, variableName(name)) ?? null;
 }
 
-/** A name's value without prompts: a variable's, or the environment's. */
+/** Looks up a name without prompts: a variable, or the environment. */
 export function namedValue(name: string, scope: Scope): string | null {
   return variableValue(name, scope) ?? own(scope.state.environment, name) ?? null;
 }
 
-/** CONTENT is another word for RESULT. */
+/** CONTENT is another name for RESULT. */
 export function variableName(written: string): string {
   return written === "CONTENT" ? "RESULT" : written;
 }
 
-/** A template with its places filled. Throws an Excess where the text would be too long. */
+/** Fills the placeholders of a template. Throws an Excess if the text would be too long. */
 function fill(template: string, scope: Scope): Rendered {
   const fits = (length: number) => allow(length, scope.state.bounds, "The text with its places filled");
   return render(template, (name) => placeValue(name, scope), fits);
 }
 
-/** What stands for `{{NAME}}`, or null. */
+/** Returns the value for `{{NAME}}`, or null. */
 export function placeValue(name: string, scope: Scope): string | null {
   const value = variableValue(name, scope);
   if (value !== null) return value;
   return own(scope.program.prompts, name)?.text ?? own(scope.state.environment, name) ?? null;
 }
 
-/** Each followed by the same text. */
+/** Adds the same text after each item. */
 function lines(items: readonly string[], { bounds }: RunState, list: string, after = "\n"): string {
   const length = items.reduce((sum, item) => sum + item.length + after.length, 0);
   allow(length, bounds, `The list ${list} as one text`);

@@ -1,15 +1,15 @@
 /**
- * When an activity is tried again: `retryAt` after a failure that may pass at once, `unparkAt` for an endpoint in trouble. The failure
- * says which (`failure.ts`, NextStep), and step.ts asks for it.
+ * Computes when an activity is retried: `retryAt` after a failure that may pass quickly, `unparkAt` for an endpoint in trouble. The failure
+ * decides which one applies (`failure.ts`, NextStep); after-failure.ts calls them.
  */
 import type { RetryPolicy } from "./program.ts";
 
 export const defaultRetry: RetryPolicy = { attempts: 4, baseMs: 1_000, factor: 3, maxMs: 60_000 };
 
-/** For an endpoint in trouble: it is looked at again at least every five minutes, whatever it wished. */
+/** For an endpoint in trouble: it is tried at least every five minutes, even if it requested a longer wait. */
 const parking: RetryPolicy = { attempts: Number.POSITIVE_INFINITY, baseMs: 1_000, factor: 2, maxMs: 300_000 };
 
-/** When the next attempt may begin: the wish of the other side if it is later, never more than an hour away. */
+/** The time of the next attempt. It respects a later time that the other side requested, up to one hour. */
 export function retryAt(
   policy: RetryPolicy,
   attempt: number,
@@ -20,7 +20,7 @@ export function retryAt(
   return wait(policy, attempt, at, Math.min(retryAfterMs ?? 0, 3_600_000), seed);
 }
 
-/** When a parked activity is tried again. */
+/** The time at which a parked activity is retried. */
 export function unparkAt(tries: number, at: number, retryAfterMs: number | null, seed: number): number {
   return wait(parking, tries, at, Math.min(retryAfterMs ?? 0, parking.maxMs), seed);
 }

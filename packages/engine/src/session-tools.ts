@@ -1,4 +1,4 @@
-/** Tools that act in the sandbox session of their run: they change its files, and come one after the other. */
+/** Decides which tools act in the sandbox session of their run. Such tools change its files, so they run one after the other. */
 import type { Node, Program } from "./program.ts";
 import type { Tool } from "./tool.ts";
 
@@ -13,7 +13,7 @@ export function actsInSession(tool: Tool, servers: Program["mcp"] = {}): boolean
   }
 }
 
-/** Does a visit of this node run commands, or may it: by itself, or by tools that it offers? */
+/** Returns whether a visit of this node may run commands, either itself or by the tools that it offers. */
 export function runsCommands(node: Node, { tools = {}, mcp }: Pick<Program, "tools" | "mcp">): boolean {
   const inSession = (name: string) => {
     const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;

@@ -1,6 +1,4 @@
-/**
- * Which values settings take: MAX_COST, AI_TEMPERATURE and so on, as a parameter's default and as the value of a SET.
- */
+/** The valid values of settings (MAX_COST, AI_TEMPERATURE and so on), as a parameter's default and as the value of a SET. */
 import { limitSettingNames, longestMs } from "./limits.ts";
 import { own } from "./own-value.ts";
 import { modelSettingNames } from "./settings.ts";
@@ -18,9 +16,9 @@ interface Range {
   readonly written: RegExp;
 }
 
-/** Limits take digits with an optional fraction, nothing else. */
+/** Limits consist of digits with an optional fraction. */
 const plainNumber = /^[ \t]*[0-9]+(?:\.[0-9]+)?[ \t]*$/;
-/** Settings of a model may be negative, or written with an exponent. */
+/** Model settings may be negative or have an exponent. */
 const anyNumber = /^\s*-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\s*$/i;
 
 const count: Range = {
@@ -31,13 +29,13 @@ const share = (of: string, least: number, most: number): Range => ({
   ...{ of, least, most, whole: false },
   written: anyNumber,
 });
-/** The most dollars whose nanodollars are a safe number. */
+/** The highest dollar amount whose nanodollars are a safe integer. */
 const mostDollars = 9_000_000;
 
 const limitRanges: Readonly<Record<string, Range>> = {
   MAX_COST: { ...count, of: "dollars", least: 0, most: mostDollars, whole: false },
   MAX_DURATION: { ...count, of: "seconds", least: 0, most: longestMs / 1000, whole: false },
-  // A depth of 0 is a workflow that may call no other.
+  // A depth of 0 means that the workflow may not call another workflow.
   MAX_CALL_DEPTH: { ...count, least: 0 },
 };
 const modelRanges: Readonly<Record<string, Range>> = {
@@ -49,10 +47,10 @@ const modelRanges: Readonly<Record<string, Range>> = {
   AI_MAX_PROMPT_LENGTH: { ...count, written: anyNumber },
 };
 
-/** null: the value is sound, or the name is no setting. */
+/** Returns null if the value is valid or the name is not a setting. */
 export function settingProblem(name: string, value: string): SettingProblem | null {
   const isLimit = limitSettingNames.includes(name);
-  // A blank value of a model's setting is no setting at all.
+  // A blank value of a model setting counts as not set.
   if (!isLimit && (!Object.hasOwn(modelSettingNames, name) || value.trim() === "")) return null;
   const range = isLimit ? (own(limitRanges, name) ?? count) : own(modelRanges, name);
   if (range === undefined) return null;

@@ -1,8 +1,9 @@
 /**
- * Which model an agent speaks with, and how. The later wins: the caller's settings, the program's own, AI_* variables, the model that a
- * person gave with the run (--model), the agent's, the node's own.
+ * Determines the model and the model settings of an agent. Later entries win: the caller's settings, the program's own, AI_* variables, the
+ * model that a person gave with the run (--model), the agent's, the node's own.
  *
- * S1  AI_* variables count in the root run, and in a called workflow that declares or SETs them. Others are the caller's parameters.
+ * S1  AI_* variables count in the root run, and in a called workflow that declares or SETs them. Other AI_* variables are the caller's
+ *     parameters.
  * S2  A called workflow's own settings win over its caller's settings, parameters and agents. Where it has none, the caller's count.
  * S3  The model of --model wins over settings and parameters of every workflow in the tree, until one SETs AI_MODEL_NAME.
  */
@@ -15,7 +16,7 @@ import { type Turn, warn } from "./turn.ts";
 
 const decimal = /^[ \t]*-?[0-9]+(\.[0-9]+)?[ \t]*$/;
 
-/** Variables that set how a model is asked, with the setting each stands for. */
+/** Variables that set a model setting, with the name of that setting. */
 export const modelSettingNames = {
   AI_MODEL_NAME: "model",
   AI_TEMPERATURE: "temperature",
@@ -45,7 +46,7 @@ export function settingsFor(turn: Turn, agent: string, node: ModelSettings): Mod
   };
 }
 
-/** What a workflow that this run calls finds where it has nothing of its own: what counts here (S2). */
+/** The settings that a called workflow inherits where it has none of its own (S2). */
 export function inheritedBy(turn: Turn): Inherited {
   const { program, state } = turn;
   const { settings, agents } = state.inherited;
@@ -58,7 +59,7 @@ export function inheritedBy(turn: Turn): Inherited {
   };
 }
 
-/** S3: the model that a person gave with the root run, unless a SET named another since. */
+/** Applies S3: the model that a person gave with the root run, unless a SET has named another one since. */
 function chosen({ inherited, assigned }: RunState): ModelSettings | undefined {
   return assigned.includes("AI_MODEL_NAME") ? undefined : inherited.chosen;
 }
@@ -69,7 +70,7 @@ export function chosenWith(variables: Readonly<Record<string, string>>): Pick<In
   return model === "" ? {} : { chosen: { model } };
 }
 
-/** Settings by AI_* variables of this run (S1). */
+/** Settings from the AI_* variables of this run (S1). */
 function ownVariables({ program, state }: Turn, refuse: (message: string) => void = () => undefined): ModelSettings {
   const { variables, environment, depth, assigned } = state;
   const isOwn = (name: string) =>

@@ -1,11 +1,11 @@
 /**
- * All that a run knows. Plain JSON: it survives `JSON.parse(JSON.stringify(state))` unchanged. It does not grow with history:
- * finished activities leave only their writes, a hit and what they spent.
+ * The complete state of a run. It is plain JSON: `JSON.parse(JSON.stringify(state))` gives the same state. It does not grow with the
+ * history: a finished activity leaves only its writes, a hit and its consumption.
  *
- * S1  While a run is doing or handling, `active` holds exactly what was asked (`perform`, `retry`) and is not answered, and what waits to
- *     be asked again: held (`hold`), or until the workflows its model called have returned (`await`). While it is stopped, what will be
- *     asked again.
- * S2  Once `phase` is ended nothing changes any more.
+ * S1  While a run is doing or handling, `active` contains exactly the activities that were requested (`perform`, `retry`) and have no
+ *     result yet, and those that wait to be requested again: held (`hold`), or waiting for workflows that their model called (`await`).
+ *     While the run is stopped, `active` contains the activities that the resume will request again.
+ * S2  After `phase` is ended, nothing changes any more.
  * S3  The epoch only grows.
  */
 import type { ActivityRef } from "./activity.ts";
@@ -17,7 +17,7 @@ import type { Edge, Limits, Node, NodeId, Role } from "./program.ts";
 export type Phase =
   | { readonly is: "created" }
   | { readonly is: "doing" }
-  /** `of` tells which handler runs; `from` what the run had spent when it began, for the handler's own allowance. */
+  /** `of` names the handler that runs. `from` is the run's consumption when the handler began, for the handler's own allowance. */
   | {
       readonly is: "handling";
       readonly of: "success" | "failed";
@@ -25,20 +25,20 @@ export type Phase =
       readonly from: Spent;
       /** The handler's own deadline. */
       readonly until: number | null;
-      /** How the run ended, which nothing in the handler changes. */
+      /** How the run ended. The handler does not change this. */
       readonly ended: Ended;
     }
   | { readonly is: "stopped"; readonly was: "doing" | HandlingPhase }
   | { readonly is: "ended"; readonly status: "success" | "failed" | "cancelled"; readonly reason: Failure | null };
 export type HandlingPhase = Extract<Phase, { is: "handling" }>;
 
-/** What a run came to before its handler began. RESULT and ERROR are the variables, `result` what the result rule makes of all. */
+/** The end of a run as it was before its handler began. RESULT and ERROR are the variables; `result` is the value of the result rule. */
 export interface Ended {
   readonly result: string;
   readonly word: string | null;
   readonly RESULT: string;
   readonly ERROR: string | null;
-  /** Evidence that a caller gets, whatever the handler executes. Absent: the handler began before runs kept it. */
+  /** The evidence that a caller receives, independent of the handler's commands. Absent if the handler began before runs stored it. */
   readonly evidence?: Readonly<Record<string, string>>;
 }
 
@@ -51,21 +51,21 @@ export interface Active {
   /** Position in the order in which activities became ready. */
   readonly order: number;
   readonly notBefore: number | null;
-  /** Named reads as resolved at the beginning. */
+  /** The named reads, as resolved when the visit began. */
   readonly reads: Readonly<Record<string, string>>;
-  /** What the reads took from lists, to be put back if the node fails. */
+  /** Elements that the reads removed from lists. If the node fails, they are put back. */
   readonly taken: readonly Taken[];
-  /** Successors to feed; null: all. */
+  /** The successors to feed; null means all. */
   readonly only: readonly NodeId[] | null;
-  /** Attempts that failed in passing. */
+  /** The number of failed attempts that were retried. */
   readonly retries: number;
-  /** Times the reply was refused and asked again. */
+  /** How often the reply was refused and the prompt repeated. */
   readonly repairs: number;
-  /** Who speaks where. The text of a user's message stays in the work alone: states are small. */
+  /** The role, agent and thread of the message. The text of a user's message is only in the work, so that states stay small. */
   readonly said: Said | null;
-  /** It waits for the other side. */
+  /** The activity waits for the other side. */
   readonly parked?: Parked;
-  /** How many workflows its model has called as tools, in all rounds. Absent: none. */
+  /** How many workflows its model has called as tools, in all rounds. Default: none. */
   readonly called?: number;
 }
 
@@ -74,7 +74,7 @@ export interface Parked {
   readonly tries: number;
   readonly failure: Failure;
   readonly trouble: Trouble | null;
-  /** Patience or time is over: it waits until the run is resumed. */
+  /** The patience or the time is over, so the activity waits until the run is resumed. */
   readonly held: boolean;
 }
 
@@ -94,13 +94,16 @@ export interface Said {
 interface Idle {
   readonly ms: number;
   readonly since: number | null;
-  /** It waits for its turn. */
+  /** The run waits for a free slot. */
   readonly queued?: true;
-  /** When that was, of a run that has callers to tell, or that was told by a run it called: no moment counts twice. Absent: not kept. */
+  /**
+   * The periods of waiting. They are kept for a run that has callers, or that received periods from a run it called, so that no moment
+   * counts twice. Absent otherwise.
+   */
   readonly spans?: readonly Span[];
 }
 
-/** From and to, in ms since 1970. Several are in order, and do not touch each other. */
+/** Start and end, in ms since 1970. Several spans are in order and do not touch each other. */
 export type Span = readonly [from: number, to: number];
 
 /** An outcome that waits for the rest of its superstep. */
@@ -121,28 +124,31 @@ export interface RunState {
   readonly startedAt: number;
   readonly depth: number;
   readonly limits: Limits;
-  /** What no setting may go beyond. */
+  /** The caps that no setting may exceed. */
   readonly caps: Partial<Limits>;
-  /** How large what it holds may become. */
+  /** How large the data of the run may become. */
   readonly bounds: Bounds;
-  /** Not to be spent here: handlers of callers need it. */
+  /** The part of the budget that this run must not spend, because handlers of callers need it. */
   readonly aside: Aside;
   readonly inherited: Inherited;
   readonly patienceMs: number;
-  /** `ms`: how long the run only waited, for a person or to be resumed; no limit of time runs meanwhile. `since`: it does now. */
+  /**
+   * `ms`: how long the run only waited, for a person or to be resumed. That time counts for no time limit. `since`: the start of the
+   * current waiting; null if the run does not only wait.
+   */
   readonly idle: Idle;
-  /** RESULT and STATUS among them. */
+  /** Includes RESULT and STATUS. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Names a caller gets back. */
+  /** Names of the variables that a caller receives. */
   readonly assigned: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly lists: Readonly<Record<string, readonly string[]>>;
   readonly hits: Readonly<Record<NodeId, number>>;
   readonly active: Readonly<Record<string, Active>>;
   readonly held: readonly Held[];
-  /** Tokens by the edge's position. */
+  /** Tokens by the position of the edge. */
   readonly tokens: Readonly<Record<number, number>>;
-  /** How often limited edges were taken, by position. */
+  /** How often the edges with a maximum were taken, by position. */
   readonly taken: Readonly<Record<number, number>>;
   readonly maps: Readonly<Record<string, MapProgress>>;
   readonly agent: string;
@@ -151,7 +157,7 @@ export interface RunState {
   readonly spent: Spent;
   readonly order: number;
   readonly handled: { readonly success: boolean; readonly failed: boolean };
-  /** Nodes and edges that took the place of others. */
+  /** Nodes and edges that replaced others. */
   readonly spliced: {
     readonly nodes: Readonly<Record<NodeId, Node>>;
     readonly edges: readonly Edge[];
@@ -159,7 +165,7 @@ export interface RunState {
   };
 }
 
-/** What the variable STATUS may be. */
+/** The possible values of the variable STATUS. */
 export const runStatuses: readonly string[] = ["CREATED", "DOING", "SUCCESS", "FAILED"];
 
 export const initialState: RunState = {

@@ -1,4 +1,4 @@
-/** `npm run bench:step`: what one step costs in a program of 200 nodes, beside the cost of a JSON round trip of the same state. */
+/** `npm run bench:step`: measures the cost of one step in a program of 200 nodes, and the cost of a JSON round trip of the same state. */
 import { activityKey } from "./activity.ts";
 import type { Event } from "./event.ts";
 import type { Edge, Node } from "./program.ts";

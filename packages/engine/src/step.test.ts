@@ -15,7 +15,7 @@ const equals = (right: string): Node => ({
 });
 const execute: Node = { kind: "execute", command: null, nonZero: "ok", repeat: "never" };
 
-/** Replies in order, the last one again and again; everything else is done. */
+/** Gives the replies in order and then repeats the last one. All other work is simply done. */
 function replies(...texts: string[]): (work: Work) => Answer {
   let next = 0;
   return (work) => {
@@ -57,7 +57,7 @@ describe("a run", () => {
     expect(played.commands.find((command) => command.do === "perform")).toMatchObject({ work: { text: "Try tides" } });
   });
 
-  it("executes a node at most as often as the hit limit says, then fails with LIMIT_HITS and keeps the evidence", () => {
+  it("runs a node at most as often as the hit limit allows, then fails with LIMIT_HITS and keeps the evidence", () => {
     const played = play(loop, replies("never"));
     expect(played.state.phase).toMatchObject({ is: "ended", status: "failed", reason: { code: "LIMIT_HITS" } });
     expect(played.asked.filter((name) => name.startsWith("PROMPT_TRY"))).toHaveLength(3);
@@ -65,7 +65,7 @@ describe("a run", () => {
     expect(played.state.variables.ERROR).toMatch(/^LIMIT_HITS: 'PROMPT_TRY'/);
   });
 
-  it("ends SUCCESS when a node has no next, FAILED when a check is false without an edge", () => {
+  it("ends SUCCESS if a node has no successor, and FAILED if a check is false without an edge", () => {
     const implicit = programOf({ START: start, CHECK_A: equals("x") }, edgesOf("START CHECK_A"));
     expect(play(implicit, replies(""), started({ variables: { RESULT: "x" } })).state.phase).toMatchObject({
       status: "success",
@@ -75,7 +75,7 @@ describe("a run", () => {
     expect(wrong.variables.RESULT).toBe("y");
   });
 
-  it("gives the same state object back for events that come twice, late or after the end", () => {
+  it("returns the same state object for events that are duplicate, late or after the end", () => {
     const first = step(loop, initialState, started());
     const event = {
       type: "activity.succeeded",
@@ -120,7 +120,7 @@ describe("handlers", () => {
     { handlers: { success: "ON_SUCCESS", failed: "ON_FAILED" } },
   );
 
-  it("runs ON_FAILED once after FAILED, with STATUS already FAILED, and leaves RESULT as it was", () => {
+  it("runs ON_FAILED once after FAILED, with STATUS already FAILED, and keeps RESULT", () => {
     const played = play(withHandlers, replies("the report"), started({ variables: { RESULT: "bad" } }));
     expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "FAILED_REACHED" } });
     expect(played.commands.at(-1)).toMatchObject({ do: "end", status: "failed", result: "bad" });
@@ -130,7 +130,7 @@ describe("handlers", () => {
     );
   });
 
-  it("runs ON_SUCCESS on success, and trouble there does not undo the success", () => {
+  it("runs ON_SUCCESS on success, and a failure in it does not undo the success", () => {
     const played = play(withHandlers, replies("hurray"), started({ variables: { RESULT: "good" } }));
     expect(played.commands.at(-1)).toMatchObject({ do: "end", status: "success", result: "good" });
     expect(played.state.variables).toMatchObject({ RESULT: "good", REPORT: "hurray", STATUS: "SUCCESS" });
@@ -147,7 +147,7 @@ describe("handlers", () => {
     expect(troubled.commands).toContainEqual(expect.objectContaining({ do: "warn", code: "HANDLER_FAILED" }));
   });
 
-  it("a SUCCESS reached by the failed handler does not make the run a success, nor a FAILED the other way round", () => {
+  it("a SUCCESS in the failed handler does not make the run a success, and a FAILED in the success handler does not make it a failure", () => {
     const recovering = programOf(
       { ...withHandlers.nodes },
       [...withHandlers.edges, ...edgesOf("PROMPT_REPORT SUCCESS")],
@@ -181,7 +181,7 @@ function setTo(name: string, text: string): Node {
 }
 
 describe("retries", () => {
-  it("repeats a retryable failure without counting a step, then takes the fail edge", () => {
+  it("repeat a retryable failure without counting a step, and then the fail edge is taken", () => {
     const program = programOf(
       { START: start, PROMPT_A: prompt("a"), SET_B: setTo("B", "1") },
       edgesOf("START PROMPT_A", "PROMPT_A -fail- SET_B"),
@@ -196,18 +196,18 @@ describe("retries", () => {
     expect(played.state.variables.ERROR).toBe("MODEL_RATE_LIMITED: slow (4 attempts)");
   });
 
-  it("repeats commands of unknown outcome only where the node says that is safe", () => {
+  it("repeat commands with an unknown outcome only if the node states that this is safe", () => {
     const program = (repeat: "safe" | "never") =>
       programOf({ START: start, EXECUTE_A: { ...execute, repeat } as Node }, edgesOf("START EXECUTE_A"));
     const unknown = { failure: { code: "WORKER_LOST", message: "lost" }, next: "unknown" } as const;
     expect(play(program("never"), () => unknown).state.phase).toMatchObject({ reason: { code: "OUTCOME_UNKNOWN" } });
-    // An edge may lead to a grade, and this says nothing about the work.
+    // An edge may lead to a grade, and this failure says nothing about the submission.
     const edged = { ...program("never"), edges: [...program("never").edges, ...edgesOf("EXECUTE_A -fail- SUCCESS")] };
     expect(play(edged, () => unknown).state.phase).toMatchObject({ status: "failed" });
     expect(play(program("safe"), () => unknown).asked).toHaveLength(4);
   });
 
-  it("lets the others of a superstep come to an end before trouble of ours ends the run, but not before a limit does", () => {
+  it("a superstep lets its other activities finish before a failure of ours ends the run, but not before a limit does", () => {
     const nodes = { PROMPT_A: prompt("A"), PROMPT_B: prompt("B"), EXECUTE_C: execute };
     const program = programOf(nodes, [], { scheduling: "superstep", entry: ["EXECUTE_C", "PROMPT_A", "PROMPT_B"] });
     const ending = (code: string) =>
@@ -234,7 +234,7 @@ describe("calls", () => {
     { params: [{ name: "MAX_ACTIVITY_HITS", default: "7" }] },
   );
 
-  it("hands variables, conversation and what is left of the limits to the callee, but not its own limits", () => {
+  it("give the callee variables, the conversation and the remaining limits, but not the caller's own limits", () => {
     const { commands } = step(
       caller,
       initialState,
@@ -253,7 +253,7 @@ describe("calls", () => {
     expect(variables).not.toHaveProperty("MAX_ACTIVITY_HITS");
   });
 
-  it("takes back RESULT, STATUS and assigned variables, never settings", () => {
+  it("return RESULT, STATUS and assigned variables, but never settings", () => {
     const played = play(caller, () => ({
       kind: "returned",
       status: "success",
@@ -266,7 +266,7 @@ describe("calls", () => {
     expect(played.state.assigned).toEqual(["B"]);
   });
 
-  it("fails the caller when the callee fails and no edge is drawn", () => {
+  it("fail the caller if the callee fails and the call has no fail edge", () => {
     const played = play(caller, () => ({
       kind: "returned",
       status: "failed",
@@ -279,7 +279,7 @@ describe("calls", () => {
     expect(played.state.variables.RESULT).toBe("why");
   });
 
-  it("stops at the depth limit", () => {
+  it("stop at the depth limit", () => {
     const played = play(caller, () => ({ kind: "done" }), started({ caller: { depth: 20, agent: "", threads: {} } }));
     expect(played.state.phase).toMatchObject({ reason: { code: "LIMIT_DEPTH" } });
   });
@@ -289,7 +289,7 @@ describe("SET STATUS", () => {
   it.each([
     ["DOING", { status: "success", reason: null }],
     ["DONE", { status: "failed", reason: { code: "VALUE_INVALID" } }],
-  ])("to a value of %s ends as %j", (value, ended) => {
+  ])("to the value %s ends the run as %j", (value, ended) => {
     const status: Node = {
       kind: "set",
       target: { to: "variable", name: "STATUS" },
@@ -311,14 +311,14 @@ describe("followStep", () => {
     return { state, checked };
   };
 
-  it("comes to the state of step, and tells what each check came to, once, with the event that decides it", () => {
+  it("returns the same state as step, and each check's result once, with the event that decides it", () => {
     const played = play(loop, replies("again", "DONE"));
     const followed = follow(loop, [...played.events, ...played.events]);
     expect(followed.state).toEqual(played.state);
     expect(followed.checked).toEqual(["1002 CHECK_IT.1 false", "1005 CHECK_IT.2 true"]);
   });
 
-  it("tells the checks of a superstep when all that ran together are done, by the values they then see", () => {
+  it("reports the checks of a superstep when all its activities are done, with the values that the checks then see", () => {
     const together = programOf(
       { CHECK_IT: equals("DONE"), PROMPT_TRY: prompt("Try") },
       edgesOf("CHECK_IT PROMPT_TRY"),

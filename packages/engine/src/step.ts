@@ -1,12 +1,13 @@
 /**
- * The one function through which a run changes (I4): step(program, state, event) -> { state, commands }.
+ * The only function through which a run changes (I4): step(program, state, event) -> { state, commands }.
  *
- * T1  Pure and total: no clock, no chance, no I/O, no throw. T2  An event that is a duplicate, late, of another epoch, for an
- * activity that is not in flight, or after the end gives back the very same state and no commands. T3  Folding a run's events
- * gives its state again.
+ * T1  Pure and total: no clock, no random numbers, no I/O, no throw.
+ * T2  Some events change nothing: step returns the same state object and no commands. These are duplicate or late events, events of another
+ *     epoch, events for an activity that is not in flight, and events after the end.
+ * T3  Folding a run's events gives its state again.
  *
- * Cost: 33 µs for one check or prompt in a program of 200 nodes, all visited, where a JSON round trip of the same state takes 78 µs
- * (`npm run bench:step`, two cores of an EPYC; most of it copies the hits).
+ * Cost: 33 µs for one check or prompt in a program of 200 nodes, all visited, where a JSON round trip of the same state takes 78 µs (`npm
+ * run bench:step`, two cores of an EPYC; most of it copies the hits).
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
 import { afterFailure } from "./after-failure.ts";
@@ -69,7 +70,10 @@ export function step(program: Program, state: RunState, event: Event): Step {
   return turn === null ? { state, commands: [] } : { state: turn.state, commands: turn.commands };
 }
 
-/** The same step, with the number of activities that began and count as steps: what it called has counted its own. */
+/**
+ * Also returns the number of activities that began and count as steps. The steps of called runs are not included, because those runs count
+ * them.
+ */
 export interface CountedStep extends Step {
   readonly begun: Begun;
 }
@@ -83,12 +87,12 @@ export function countedStep(program: Program, state: RunState, event: Event): Co
 
 const noneBegun: Begun = { flow: 0, handler: 0 };
 
-/** The same step, seen by people who follow a run: also what its checks came to, which steps failed, and which is tried again. */
+/** Returns details for people who watch a run: the results of its checks, the failed steps, and the activity that is retried. */
 export interface FollowedStep {
   readonly state: RunState;
   readonly checked: readonly Checked[];
   readonly failed: readonly FailedStep[];
-  /** The activity the event speaks of, where the step asks for it once more, with the time and, if it waits for somebody, for whom. */
+  /** The activity of the event if the step requests it again, with its time and the trouble that it waits for. */
   readonly again: Active | null;
 }
 
@@ -102,7 +106,7 @@ export function followStep(program: Program, state: RunState, event: Event): Fol
 
 const noGraph: Graph = { nodes: {}, edges: [], out: new Map(), into: new Map() };
 
-/** null: nothing changes. */
+/** Returns null if nothing changes. */
 function turnOf(program: Program, folded: RunState, event: Event): Turn | null {
   const state =
     event.type === "run.forked" && event.carried !== undefined
@@ -135,7 +139,7 @@ function turnOf(program: Program, folded: RunState, event: Event): Turn | null {
   return turn;
 }
 
-/** What was asked and not answered, in the order in which it was asked: recovery makes sure these are queued. */
+/** Lists the activities without a result in the order in which they were requested. Recovery makes sure that they are queued. */
 export function outstanding(
   _program: Program,
   state: RunState,
@@ -153,7 +157,7 @@ function startRun(turn: Turn, event: RunStarted): void {
   let variables: Readonly<Record<string, string>> = { RESULT: "", ...event.variables, STATUS: "DOING" };
   for (const { name, default: otherwise } of program.params) {
     const given = own(variables, name);
-    // A callee's own settings count for it alone, and an empty value that is only inherited is none.
+    // A callee's own settings count only for the callee. An inherited empty value counts as no value.
     const inherited = event.caller !== null && (given === "" || isSetting(name));
     if (otherwise !== null && (given === undefined || inherited)) variables = { ...variables, [name]: otherwise };
     if (own(variables, name) !== undefined || own(event.environment, name) !== undefined) continue;
@@ -208,7 +212,7 @@ function admitRun(turn: Turn): void {
   if (turn.state.idle.queued === true) change(turn, { idle: unqueued(turn.state.idle) });
 }
 
-/** The usual ones are the very object of the initial state, which is not written with every step. */
+/** The usual bounds are the same object as in the initial state, so that the store does not write them with every step. */
 function boundsOf({ bounds }: RunStarted): Bounds {
   const usual = initialState.bounds;
   if (bounds === undefined) return usual;
@@ -238,7 +242,7 @@ function limitSettingsOf({ variables, environment }: RunState): Readonly<Record<
   );
 }
 
-/** The activity in flight that an event speaks of, or null. */
+/** Returns the activity in flight that an event concerns, or null. */
 function inFlight(turn: Turn, event: ActivitySucceeded | ActivityFailed | AskExpired): Active | null {
   const { phase, epoch } = turn.state;
   if (phase.is !== "doing" && phase.is !== "handling") return null;
@@ -303,9 +307,10 @@ function expireAsk(turn: Turn, event: AskExpired): void {
 }
 
 /**
- * eager: at once. superstep: when all that ran together are done, in the order in which they became ready, also what fails the run without
- * an edge. Only two things go by the order of arrival: a limit ends what is in flight before it spends more, and of results that are too
- * much to be held together those that came last are left out.
+ * eager: the outcome takes effect at once.
+ * superstep: outcomes take effect when all activities that ran together are done, in the order in which they became ready. This includes a
+ * failure that ends the run without an edge. Only two things depend on the order of arrival. A limit ends the activities in flight before
+ * they spend more. If the results together exceed a bound, the last results are dropped.
  */
 function settle(turn: Turn, active: Active, how: Settling): void {
   const limit = "failure" in how && isLimit(how.failure);
@@ -318,7 +323,7 @@ function settle(turn: Turn, active: Active, how: Settling): void {
   drop(turn, active.ref);
   const { held } = turn.state;
   change(turn, { held: [...held, { active, ...how }] });
-  // What waits for the others counts as held by the run.
+  // A result that waits for the others counts as data of the run.
   const weight = weighState(turn.state);
   if (weight > turn.state.bounds.stateCharacters) {
     const message = `The results that wait for each other would have ${weight} characters.`;
@@ -340,7 +345,7 @@ function take(turn: Turn, active: Active, how: Settling): void {
   else takeFailure(turn, active, how.failure);
 }
 
-/** The same work once more: attempt + 1, no step counted. */
+/** Repeats the same work: attempt + 1, and no step is counted. */
 function repeat(turn: Turn, active: Active, notBefore: number | null): void {
   const again: Active = { ...active, ref: { ...active.ref, attempt: active.ref.attempt + 1 }, notBefore };
   change(turn, { active: { ...turn.state.active, [activityKey(again.ref)]: again } });
@@ -351,16 +356,16 @@ function repeat(turn: Turn, active: Active, notBefore: number | null): void {
 function limitRun(turn: Turn, event: RunLimited): void {
   const { phase, epoch } = turn.state;
   if (event.epoch !== epoch || (phase.is !== "doing" && phase.is !== "handling")) return;
-  // Meant for the run, found when its handler had begun: that one has a time of its own.
+  // The limit was meant for the run, but its handler has begun since. The handler has its own time.
   if (phase.is === "handling" && event.code === "LIMIT_TIME" && (phase.until === null || event.at < phase.until))
     return;
-  // Found before a called run told that it only waited: there is more time.
+  // The limit was found too early: a called run has since reported that it only waited, so the run has more time.
   const told = turn.state.idle.spans !== undefined;
   if (event.code === "LIMIT_TIME" && told && event.at < (deadlineOf(turn.state) ?? 0)) return;
   const active = Object.values(turn.state.active);
   const parked = active.filter((one) => one.parked !== undefined);
   const works = active.some((one) => one.parked === undefined && own(turn.graph.nodes, one.ref.node)?.kind !== "ask");
-  // Time that ran out while the run only waited for somebody else's trouble fails nothing.
+  // If the time ran out while the run only waited for trouble of the other side, nothing fails.
   if (event.code === "LIMIT_TIME" && parked.length > 0 && !works) {
     for (const one of parked) if (one.parked?.held === false) hold(turn, one, one.parked);
     return;
@@ -369,7 +374,7 @@ function limitRun(turn: Turn, event: RunLimited): void {
   walk(turn);
 }
 
-/** A run that has reached its end keeps it: only what its handler does is cancelled. */
+/** A run that has reached its end keeps that end. Only its handler is cancelled. */
 function cancelRun(turn: Turn, event: RunCancelled): void {
   const why = failure("CANCELLED", event.message);
   const { phase } = turn.state;

@@ -11,19 +11,19 @@ const tests = '{"is":"read","tests":[],"notes":[]}';
 describe("TEST_RESULTS", () => {
   const once = programOf({ START: start, EXECUTE_A: judge }, edgesOf("START EXECUTE_A"));
 
-  it("is what a judge's tests came to, and travels back to the caller", () => {
+  it("contains the results of a judge's tests and is returned to the caller", () => {
     const { state } = play(once, () => ran({ tests }));
     expect(state.variables.TEST_RESULTS).toBe(tests);
     expect(state.assigned).toContain("TEST_RESULTS");
   });
 
-  it("is not written by a judge without results: states of before stay as they were", () => {
+  it("is not written by a judge without results, so old states stay unchanged", () => {
     const { state } = play(once, () => ran());
     expect(state.variables).not.toHaveProperty("TEST_RESULTS");
     expect(state.assigned).toEqual(["EXIT_CODE"]);
   });
 
-  it("is not written by a command in the student's session, whatever its outcome says", () => {
+  it("is not written by a command in the student's session, even if its outcome contains results", () => {
     const { session: _, ...student } = judge as Extract<Node, { kind: "execute" }>;
     const program = programOf({ START: start, EXECUTE_A: student }, edgesOf("START EXECUTE_A"));
     expect(play(program, () => ran({ tests })).state.variables).not.toHaveProperty("TEST_RESULTS");
@@ -34,24 +34,24 @@ describe("TEST_RESULTS", () => {
     edgesOf("START EXECUTE_A", "EXECUTE_A EXECUTE_B"),
   );
 
-  it("of an earlier judge does not stand when a later one brings none", () => {
+  it("is emptied if a later judge leaves no results", () => {
     const answers = [ran({ tests }), ran()];
     expect(play(twice, () => answers.shift() ?? ran()).state.variables.TEST_RESULTS).toBe("");
   });
 
-  it("of an earlier judge does not stand when a later one fails", () => {
+  it("is emptied if a later judge fails", () => {
     const answers = [ran({ tests })];
     const failure = { failure: { code: "SANDBOX_FILES_REFUSED", message: "no" }, next: "fail" } as const;
     expect(play(twice, () => answers.shift() ?? failure).state.variables.TEST_RESULTS).toBe("");
   });
 
-  it("that the caller had does not stand either: that it is empty travels back", () => {
+  it("of the caller is emptied too, and the empty value is returned", () => {
     const { state } = play(once, () => ran(), started({ variables: { TEST_RESULTS: tests } }));
     expect(state.variables.TEST_RESULTS).toBe("");
     expect(state.assigned).toContain("TEST_RESULTS");
   });
 
-  it("is bounded as every text is", () => {
+  it("is bounded like every text", () => {
     const { state } = play(once, () => ran({ tests: "x".repeat(3 * 1024 * 1024) }));
     expect(state.phase).toMatchObject({ status: "failed", reason: { code: "VALUE_TOO_LONG" } });
   });

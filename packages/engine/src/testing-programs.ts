@@ -1,4 +1,4 @@
-/** Programs and a player for tests: no clock, no queue, no store; an oracle answers what is asked. */
+/** Programs and a player for tests, without clock, queue and store. An oracle answers each request. */
 import { type ActivityRef, activityKey, type Work } from "./activity.ts";
 import type { Command } from "./command.ts";
 import type { ActivityFailed, Event, Outcome, RunStarted } from "./event.ts";
@@ -30,7 +30,7 @@ export function programOf(nodes: Record<string, Node>, edges: readonly Edge[], m
   };
 }
 
-/** `A B` on ok, `A -fail- B` on a label. */
+/** `A B` is an edge on ok; `A -fail- B` is an edge on a label. */
 export function edgesOf(...lines: readonly string[]): Edge[] {
   return lines.map((line) => {
     const [, from = "", on, to = ""] = /^(\S+)(?: -(\S+)-)? (\S+)$/.exec(line) ?? [];
@@ -58,11 +58,11 @@ export interface Played {
   readonly state: RunState;
   readonly events: readonly Event[];
   readonly commands: readonly Command[];
-  /** Activities in the order in which they were asked for, retries too. */
+  /** The activities in the order in which they were requested, including retries. */
   readonly asked: readonly string[];
 }
 
-/** Answers everything that is asked, oldest first, until nothing is outstanding. */
+/** Answers every request, oldest first, until none is outstanding. */
 export function play(
   program: Program,
   oracle: (work: Work, activity: ActivityRef) => Answer,

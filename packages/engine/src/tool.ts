@@ -1,48 +1,48 @@
 /**
- * Tools as a program has them: data that says what a model may ask for and how it is done. Secrets stand here by name only; their
- * values, and what addresses may be reached, belong to the operator (packages/config). What performs them is packages/tools.
+ * Tools in a program: data that describes what a model may request and how it is performed. Secrets appear here only by name. The operator
+ * owns their values and decides which addresses may be reached (packages/config). packages/tools performs the tool calls.
  */
 import type { Json } from "./program.ts";
 
 interface ToolBase {
   /** For the model. */
   readonly description: string;
-  /** JSON Schema of the arguments, an object. */
+  /** JSON Schema of the arguments, which are an object. */
   readonly schema: Json;
-  /** safe: it may be done again when nobody knows whether it was done. Absent: it is not. */
+  /** safe: the call may be repeated if it is unknown whether it was performed. By default it may not. */
   readonly repeat?: "safe";
-  /** From the call to the last byte of its result. Absent: what the operator says. */
+  /** From the call to the last byte of its result. Default: the operator's value. */
   readonly timeoutMs?: number;
 }
 
 export const toolMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 type ToolMethod = (typeof toolMethods)[number];
 
-/** A header as it stands, or the value of a secret the operator has under this name. */
+/** A literal header, or the value of the operator's secret with this name. */
 export type ToolHeader = string | { readonly secret: string; readonly before?: string };
 
 export interface HttpTool extends ToolBase {
   readonly kind: "http";
   readonly method: ToolMethod;
-  /** `{name}` stands for an argument, percent-encoded. */
+  /** `{name}` is replaced by an argument, percent-encoded. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, ToolHeader>>;
-  /** Where arguments go that the url does not use. Absent: a body for POST, PUT and PATCH, else the query. */
+  /** How arguments are sent that the url does not use. Default: as a body for POST, PUT and PATCH, else in the query. */
   readonly send?: "query" | "json";
 }
 
 export const builtinNames = ["serper", "duckduckgo", "jina", "browserless", "scraper", "stock"] as const;
 export type BuiltinName = (typeof builtinNames)[number];
 
-/** Known by name; where it is asked, and with which key, the operator configures. */
+/** A tool that is known by name. The operator configures its address and key. */
 export interface BuiltinTool extends ToolBase {
   readonly kind: "builtin";
   readonly builtin: BuiltinName;
-  /** Left out where the operator has not configured it. Absent: whoever asks for it fails. */
+  /** If the operator has not configured the tool, it is left out. By default, a prompt that needs it fails. */
   readonly optional?: true;
 }
 
-/** A tool of a server that speaks the Model Context Protocol; what the model is told of it, the server says when it is asked. */
+/** A tool of a server that speaks the Model Context Protocol. The server provides the description for the model. */
 interface McpTool extends ToolBase {
   readonly kind: "mcp";
   /** Key of `Program.mcp`. */
@@ -53,49 +53,53 @@ interface McpTool extends ToolBase {
 /** A command in the run's session. */
 export interface SandboxTool extends ToolBase {
   readonly kind: "sandbox";
-  /** The author's; `{{name}}` stands for an argument, quoted for its place. null: the argument `command`, which is foreign. */
+  /**
+   * The author's command; `{{name}}` is replaced by an argument, quoted for its position. null: the command is the argument `command`,
+   * which is untrusted.
+   */
   readonly command: string | null;
 }
 
-/** Registered in TypeScript by whoever embeds Markmill. */
+/** A function in TypeScript that is registered by the application which embeds Markmill. */
 interface FunctionTool extends ToolBase {
   readonly kind: "function";
   readonly function: string;
 }
 
-/** A workflow of the definition: the call is a child run, which the engine asks for (workflow-tools.ts). */
+/** A workflow of the definition. The call is a child run, which the engine requests (workflow-tools.ts). */
 export interface WorkflowTool extends ToolBase {
   readonly kind: "workflow";
   /** Key of the callee in the definition's programs. */
   readonly program: string;
-  /** Variables of the callee by the argument that gives them; an argument that is not here is the variable of its name. */
+  /** Variables of the callee, by argument. An argument that is not listed sets the variable of the same name. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 
-/** Which tool call of an activity: of which reply, and which of its calls. */
+/** Identifies a tool call of an activity: which reply, and which of its calls. */
 export interface ToolCallPlace {
   readonly callIndex: number;
   readonly requestHash: string;
   readonly position: number;
 }
 
-/** Only to be asked for: nothing performs it. */
+/** A tool that a model may call but that nothing performs. */
 interface DeclaredTool extends ToolBase {
   readonly kind: "declared";
 }
 
 export type Tool = HttpTool | BuiltinTool | McpTool | SandboxTool | FunctionTool | WorkflowTool | DeclaredTool;
 
-/** As endpoints want it. */
+/** The form that endpoints require. */
 export const toolNamePattern = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
 /**
- * feed: results go back to the model, which answers in the end. outputs: it is asked once, and what its calls give is the answer.
- * raw: it is asked once, and the calls themselves are the answer.
+ * feed: the model receives the results and answers in the end.
+ * outputs: the model is called once, and the results of its tool calls are the answer.
+ * raw: the model is called once, and the tool calls themselves are the answer.
  */
 export type ToolUse = "feed" | "outputs" | "raw";
 
-/** Results are given back so often where a program does not say. */
+/** The default number of times that results are returned to the model. */
 export const usualRounds = 8;
 
 const special: Readonly<Record<string, Readonly<Record<string, Json>>>> = {
@@ -115,7 +119,7 @@ const words = (properties: Record<string, string>, required: readonly string[]):
   additionalProperties: false,
 });
 
-/** By the name a workflow uses: the name the model sees, and the tool. All of them only read: they are safe to repeat. */
+/** By the name in a workflow: the name that the model sees, and the tool. All of them only read, so they are safe to repeat. */
 export const builtinTools: Readonly<Record<BuiltinName, { readonly name: string; readonly tool: BuiltinTool }>> = {
   serper: {
     name: "google_search_tool",

@@ -1,6 +1,6 @@
 /**
- * One turn of the mill: the state as it becomes and the commands so far. The holder is changed while a step runs and nobody else
- * sees it; the states in it are replaced, never changed.
+ * One turn: the new state and the commands while a step is computed. Only the running step changes this object. The states in it are
+ * replaced, never changed.
  */
 
 import type { ActivityRef, Work } from "./activity.ts";
@@ -22,22 +22,22 @@ export interface Turn {
   readonly event: Event;
   state: RunState;
   readonly commands: Command[];
-  /** What the checks that finished came to. */
+  /** The results of the finished checks. */
   readonly checked: Checked[];
-  /** Steps that failed, with their reasons, whatever became of the run. */
+  /** Steps that failed, with their reasons, independent of the result of the run. */
   readonly failed: FailedStep[];
-  /** Nodes that are to begin, in this order. */
+  /** Nodes that will begin, in this order. */
   readonly ready: { readonly node: NodeId; readonly only: readonly NodeId[] | null }[];
-  /** What nodes that continue another's work give back if they fail, by their ids. */
+  /** For nodes that continue another node's work, by id: the removed list elements that are put back if the node fails. */
   readonly carried: Map<NodeId, readonly Taken[]>;
   /** Nodes whose groups may have become complete, in this order. */
   readonly fed: NodeId[];
-  /** What its conditions may still spend. */
+  /** The effort that its conditions may still spend. */
   readonly effort: Effort;
-  /** Characters of the work it has asked for. */
+  /** Characters of the work that this turn has requested. */
   asked: number;
   warnings: number;
-  /** The phase in which the event found the run. */
+  /** The phase of the run before the event. */
   readonly found: Phase["is"];
   begun: Begun;
 }
@@ -61,22 +61,22 @@ export interface FailedStep {
 /** How an activity of a node begins. */
 export type Begin =
   | { readonly do: "work"; readonly work: Work; readonly said?: Said }
-  /** Nothing to do: over at once. */
+  /** There is nothing to do, so the node is finished at once. */
   | { readonly do: "pass"; readonly finish: Finish }
   | { readonly do: "items"; readonly items: readonly string[] }
   | { readonly do: "end"; readonly outcome: "success" | "failed"; readonly word: string | null }
   | { readonly do: "fail"; readonly failure: Failure }
-  /** A limit: no fail edge helps. */
+  /** A limit was reached, so no fail edge is taken. */
   | { readonly do: "limit"; readonly failure: Failure };
 
-/** What the end of an activity means. */
+/** The result of a finished activity. */
 export type Finish =
   | { readonly go: "on"; readonly on: string; readonly writes: readonly Write[]; readonly failure?: Failure }
-  /** The node failed: RESULT tells why. */
+  /** The node failed. RESULT contains the reason. */
   | { readonly go: "fail"; readonly failure: Failure }
-  /** A limit was reached below: no edge helps. */
+  /** A called run reached a limit, so no edge is taken. */
   | { readonly go: "limit"; readonly writes: readonly Write[]; readonly failure: Failure }
-  /** Ask once more, with other work. */
+  /** Repeat the request with other work. */
   | { readonly go: "again"; readonly work: Work; readonly said?: Said };
 
 /** A write whose value is known. */
@@ -84,7 +84,7 @@ export type Write =
   | { readonly to: "variable"; readonly name: string; readonly text: string; readonly assigned?: true }
   | { readonly to: "list"; readonly list: string; readonly text: string }
   | { readonly to: "thread"; readonly said: Said; readonly messages: readonly Message[] }
-  /** The agent speaks in this thread from now on; `current`: prompts that name no agent go to it. */
+  /** From now on, the agent uses this thread. `current`: prompts that name no agent go to this agent. */
   | { readonly to: "agent"; readonly agent: string; readonly thread: string; readonly current: boolean }
   | { readonly to: "graph"; readonly spliced: RunState["spliced"]; readonly heads: readonly NodeId[] };
 
@@ -107,14 +107,14 @@ export function change(turn: Turn, part: Partial<RunState>): void {
   turn.state = { ...turn.state, ...part };
 }
 
-/** One step tells no more: a text of a hundred thousand unknown places is one mistake. */
+/** The highest number of warnings of one step. A text with a hundred thousand unknown placeholders is one mistake. */
 const mostWarnings = 50;
 
 export function warn(turn: Turn, code: WarningCode, message: string, node: NodeId | null): void {
   tell(turn, { code, message }, node);
 }
 
-/** A note that came with the run, under the code of whoever wrote it. */
+/** Adds a note that came with the run, under its own code. */
 export function tell(turn: Turn, { code, message }: Failure, node: NodeId | null): void {
   turn.warnings += 1;
   if (turn.warnings > mostWarnings) return;
@@ -128,7 +128,7 @@ export function tell(turn: Turn, { code, message }: Failure, node: NodeId | null
   });
 }
 
-/** Places that have no value stay as they were written; a person should know. */
+/** Placeholders without a value stay as written. The warning tells a person. */
 export function tellUnknown(turn: Turn, names: readonly string[], node: NodeId): void {
   for (const name of names) warn(turn, "PLACEHOLDER_UNKNOWN", `{{${name}}} has no value; it stays as written.`, node);
 }
@@ -148,7 +148,7 @@ export function spend(turn: Turn, usage: Usage | null): void {
   });
 }
 
-/** An activity begins that counts as a step. */
+/** Counts an activity that begins as a step. */
 export function countStep(turn: Turn): void {
   const { spent, phase } = turn.state;
   const { flow, handler } = turn.begun;
@@ -156,7 +156,10 @@ export function countStep(turn: Turn): void {
   change(turn, { spent: { ...spent, steps: spent.steps + 1 } });
 }
 
-/** How many more may begin with this event; null: the run's own limit says it. A handler that begins with it has an allowance of its own. */
+/**
+ * How many more activities may begin with this event; null means that only the run's own limit applies. A handler that begins with this
+ * event has its own allowance.
+ */
 export function roomLeft({ event: { room }, state: { phase }, found, begun }: Turn): number | null {
   if (room === undefined) return null;
   if (phase.is !== "handling") return room - begun.flow;
@@ -220,7 +223,7 @@ function pushTo(turn: Turn, list: string, text: string): void {
   change(turn, { lists: { ...turn.state.lists, [list]: [...(own(turn.state.lists, list) ?? []), text] } });
 }
 
-/** Opens a name for a thread; the thread itself begins with its first message. */
+/** Creates a name for a thread. The thread itself begins with its first message. */
 export function nextThread(turn: Turn, agent: string): string {
   const opened = turn.state.opened + 1;
   change(turn, { opened });

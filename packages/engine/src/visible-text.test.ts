@@ -3,7 +3,7 @@ import { describe, expect, inject, it } from "vitest";
 import { visibleJson, visibleText } from "./visible-text.ts";
 
 describe("text for people", () => {
-  it("obeys no terminal sequence and shows what it was", () => {
+  it("shows terminal sequences as plain characters", () => {
     expect(visibleText("\x1b[2J\x1b]0;title\x07a\x9b31mb\rc\r\nd\te\b\x7f\0")).toBe(
       "␛[2J␛]0;title␇a\ufffd31mb␍c\nd\te␈␡␀",
     );
@@ -20,7 +20,7 @@ describe("text for people", () => {
     }
   });
 
-  it("leaves emoji, accents and scripts as they are written", () => {
+  it("keeps emoji, accents and scripts unchanged", () => {
     for (const text of ["👩‍🏫 ❤️ 1️⃣ 🏳️‍🌈 👍🏽 👩🏽‍💻", "naïve e\u0301", "می‌خواهم", "漢字 עברית العربية", "tab\tline\nend"])
       expect(visibleText(text)).toBe(text);
   });
@@ -29,7 +29,7 @@ describe("text for people", () => {
     expect(visibleText("❤️️ a\u200d❤ 1\ufe0f 👩\u200da")).toBe("❤️<U+FE0F> a<U+200D>❤ 1<U+FE0F> 👩<U+200D>a");
   });
 
-  it("is safe for any text, and twice is once", () => {
+  it("is safe for any text, and a second pass changes nothing", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 60 }), (text) => {
         const shown = visibleText(text);
@@ -43,7 +43,7 @@ describe("text for people", () => {
 });
 
 describe("JSON for people", () => {
-  it("holds the same values, escaped", () => {
+  it("has the same values, escaped", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 60 }), (text) => {
         const json = visibleJson(JSON.stringify({ text }, null, 2));

@@ -1,20 +1,23 @@
 /**
- * Text of models, students and commands as a person may safely see it. Whatever a terminal would obey, or an eye would miss, becomes
- * something to see; the record keeps the text as it was.
+ * Makes text of models, students and commands safe to display. Characters that a terminal would obey or an eye would miss become visible.
+ * The record keeps the original text.
  *
- * V1  The result holds no control character but tab and line break, no bidi control, no invisible character and no lone surrogate.
+ * V1  The result contains no control character except tab and line break, no bidi control, no invisible character and no lone surrogate.
  *     Exceptions: joiners and variation selectors inside an emoji, the tags of a flag, and joiners and non-joiners between letters of
- *     scripts that are spelt with them.
- * V2  Nothing is dropped, so nothing visible is hidden: a terminal sequence loses its introducer and stays as plain characters.
- * V3  Doing it twice is doing it once.
+ *     scripts that need them.
+ * V2  No character is dropped, so no visible text is hidden. A terminal sequence loses its introducer and remains as plain characters.
+ * V3  Applying it twice gives the same result as applying it once.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this file is about
 const controls = /\r\n|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-/** Default ignorables (fillers, selectors, tags, zero width, bidi), what Unicode leaves out of them, and a blank that is none. */
+/**
+ * Default ignorables (fillers, selectors, tags, zero width, bidi), other invisible characters that Unicode does not list there, and the
+ * braille blank.
+ */
 const invisible =
   /[\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb\u2800\u{1d159}\u{13430}-\u{1343f}]|(?![\t\n\r])\p{Cc}/u;
 const invisibles = new RegExp(invisible.source, "gu");
-/** A black flag with the tags of a region, or one that is not seen. */
+/** A black flag with the tags of a region, or an invisible character. */
 const seen = new RegExp(`(\\u{1f3f4}[\\u{e0061}-\\u{e007a}]{1,6}\\u{e007f})|${invisible.source}`, "gu");
 
 const emoji = /^\p{Extended_Pictographic}$/u;
@@ -32,7 +35,7 @@ export function visibleText(text: string): string {
     );
 }
 
-/** JSON whose strings hold the same values, written so that a screen shows them safely, too. */
+/** Returns JSON whose strings have the same values, but with escapes, so that it is safe to display. */
 export function visibleJson(json: string): string {
   return json.replace(invisibles, (found, at: number, all: string) => {
     if (belongs(found, at, all)) return found;
@@ -44,7 +47,7 @@ function escapeUnit(code: number): string {
   return `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-/** Part of an emoji, or of a word that is spelt with it. */
+/** Returns whether the character is part of an emoji, or of a word whose spelling needs it. */
 function belongs(found: string, at: number, all: string): boolean {
   if (found !== "\ufe0f" && found !== "\ufe0e" && found !== "\u200d" && found !== "\u200c") return false;
   const before = all.slice(Math.max(0, at - 2), at);
@@ -55,7 +58,7 @@ function belongs(found: string, at: number, all: string): boolean {
   return emoji.test(previous) || (/^[0-9#*]$/.test(previous) && next === "\u20e3");
 }
 
-/** Unicode has a picture for each C0 control and for DEL; C1 controls have none. */
+/** Unicode has a picture for each C0 control and for DEL. C1 controls have none. */
 function pictureOf(code: number): string {
   if (code < 0x20) return String.fromCharCode(0x2400 + code);
   return code === 0x7f ? "\u2421" : "\ufffd";

@@ -1,11 +1,11 @@
 /**
- * How tokens walk the graph: a node begins, ends, feeds its edges; a fed node begins when one of its groups is complete.
+ * Moves tokens through the graph: a node begins, ends and feeds its edges. A fed node begins when one of its groups is complete.
  *
- * W1  A node has at most one visit in flight; tokens that arrive meanwhile wait.
- * W2  A group consumes all tokens on its edges when it fires, so each lap of a loop needs fresh ones.
- * W3  Every pass through a node counts a hit, of which all but an end have a limit: no walk is endless.
- * W4  The beginning of a node and the end of an activity happen whole or not at all: one that goes beyond a bound (bounds.ts) changes
- *     nothing but that its node fails; a check that does, of which nobody knows whether it is true, fails its run.
+ * W1  A node has at most one visit in flight. Tokens that arrive meanwhile wait.
+ * W2  A group consumes all tokens on its edges when it fires, so each lap of a loop needs new tokens.
+ * W3  Every pass through a node counts a hit. All nodes except ends have a limit of hits, so no walk is endless.
+ * W4  The beginning of a node and the end of an activity happen completely or not at all. If one exceeds a bound (bounds.ts), its only
+ *     effect is that the node fails. If a check exceeds a bound, its run fails, because the check is neither true nor false.
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
 import { askFor, beginWork } from "./begin-work.ts";
@@ -39,7 +39,7 @@ import {
 import { within } from "./within.ts";
 import { callWorkflows, isToolTraffic, takeReturn } from "./workflow-tools.ts";
 
-/** Until nothing more can begin. */
+/** Continues until no node can begin. */
 export function walk(turn: Turn): void {
   for (;;) {
     const fed = turn.fed.shift();
@@ -79,7 +79,7 @@ function beginNode(turn: Turn, id: NodeId, only: readonly NodeId[] | null): void
   );
 }
 
-/** Where failing goes beyond a bound itself (the effects of an edge), the run fails. */
+/** If the failure itself exceeds a bound (by the effects of an edge), the run fails. */
 function failWithin(turn: Turn, why: Failure, fail: () => void): void {
   within(turn, fail, () => failRun(turn, why));
 }
@@ -138,7 +138,7 @@ function carryOut(turn: Turn, node: Node, active: Active, begin: Begin): void {
   }
 }
 
-/** An outcome has come for an activity in flight (W4). */
+/** Handles the outcome of an activity in flight (W4). */
 export function takeOutcome(turn: Turn, active: Active, outcome: Outcome): void {
   within(
     turn,
@@ -171,7 +171,7 @@ function finishActivity(turn: Turn, active: Active, outcome: Outcome): void {
   finishNode(turn, node, active, finish);
 }
 
-/** An activity in flight has failed for good. */
+/** Handles the final failure of an activity in flight. */
 export function takeFailure(turn: Turn, active: Active, given: Failure): void {
   const why = brief(given);
   within(
@@ -192,7 +192,7 @@ function failActivity(turn: Turn, active: Active, why: Failure): void {
     turn.failed.push({ node: active.ref.node, failure: why });
     return failRun(turn, why);
   }
-  // The model is told.
+  // The model receives the failure.
   if (isToolTraffic(node, active.ref, null)) return void takeReturn(turn, active, null);
   if (node.kind === "map" && active.ref.item !== null && node.itemError === "collect") {
     return takeItem(turn, node, active, { error: why.message });
@@ -202,7 +202,7 @@ function failActivity(turn: Turn, active: Active, why: Failure): void {
   failNode(turn, node, active.ref.node, active.only, why);
 }
 
-/** Where it came from, whatever else has come to the list since. */
+/** Puts elements back at the end of the list that they came from, before or after elements that were added since. */
 function putBack(turn: Turn, taken: readonly Taken[]): void {
   for (const { list, end, items } of taken.toReversed()) {
     const now = own(turn.state.lists, list) ?? [];
@@ -224,7 +224,7 @@ function failOnEdge(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] 
 
 function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): void {
   const { node: id } = active.ref;
-  // Whatever failed gives back what it took.
+  // A node that fails puts back the elements that it removed.
   if (finish.go === "fail" || (finish.go === "on" && finish.on === "fail")) putBack(turn, active.taken);
   if (finish.go === "fail") return failNode(turn, node, id, active.only, finish.failure);
   if (finish.go === "limit") {
@@ -250,7 +250,7 @@ function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): voi
   route(turn, node, id, finish.on, active.only, active.reads, finish.failure ?? null);
 }
 
-/** Nodes that continue this one's work begin in the same step. */
+/** Prepares nodes that continue this node's work and begin in the same step. */
 function carryOn(turn: Turn, { ref, taken }: Active): void {
   if (taken.length === 0) return;
   for (const { edge } of turn.graph.out.get(ref.node) ?? []) {
@@ -258,7 +258,7 @@ function carryOn(turn: Turn, { ref, taken }: Active): void {
   }
 }
 
-/** Along the edges whose conditions look at memory as the node left it. */
+/** Follows the edges whose conditions read the lists as the node left them. */
 function routeAfter(turn: Turn, node: Node, after: readonly Read[], { ref, only, reads, taken }: Active): void {
   const before = turn.state;
   let found = reads;
@@ -273,12 +273,12 @@ function routeAfter(turn: Turn, node: Node, after: readonly Read[], { ref, only,
     if (!(error instanceof Undecided)) throw error;
     turn.state = before;
     putBack(turn, taken);
-    // What the node itself came to is known: only its way on is not.
+    // The node itself has a result; only the next edge is undecided.
     failOnEdge(turn, node, ref.node, only, error.failure);
   }
 }
 
-/** Feeds the edges that fit an outcome. */
+/** Feeds the edges that match an outcome. */
 function route(
   turn: Turn,
   node: Node,
@@ -309,7 +309,7 @@ function route(
       turn.fed.push(edge.to);
     }
   }
-  // Tokens may have come for this very node while it was busy.
+  // Tokens may have arrived for this same node while it was busy.
   turn.fed.push(id);
   if (fitting.length > 0 || on === "ok") return;
   const unconnected =
@@ -334,7 +334,10 @@ function fits(
   return edge.when === undefined || evaluateCondition(edge.when, scopeOf(turn, reads)).holds;
 }
 
-/** The target runs again for the node that asks. A rerun under way serves both; a first run under way feeds everybody anyway. */
+/**
+ * The target runs again for the requesting node. If a rerun is already in flight, it serves both nodes. A first run in flight feeds all
+ * successors anyway.
+ */
 function rerun(turn: Turn, edge: Edge): void {
   const also = (only: readonly NodeId[]) => (only.includes(edge.from) ? only : [...only, edge.from]);
   for (const [key, active] of Object.entries(turn.state.active)) {
@@ -351,7 +354,7 @@ function rerun(turn: Turn, edge: Edge): void {
 
 const oneToken: Readonly<Record<string, Join>> = { "": { mode: "any" } };
 
-/** Begins a node whose group is complete (W1, W2). Of a node that is about to begin, complete groups are absorbed. */
+/** Begins a node whose group is complete (W1, W2). If the node is already about to begin, its other complete groups are consumed, too. */
 function fire(turn: Turn, id: NodeId): void {
   const node = own(turn.graph.nodes, id);
   if (node === undefined) return;
@@ -362,7 +365,7 @@ function fire(turn: Turn, id: NodeId): void {
     if (edges.filter(has).length < needed(join, edges.length)) continue;
     const tokens = { ...turn.state.tokens };
     for (const placed of edges) {
-      // A quorum does not wait for its last edges: the token each still owes to this lap is swallowed when it comes.
+      // A quorum does not wait for its last edges. Each edge still owes one token in this lap; that token is dropped when it arrives.
       if (join.mode === "quorum" && !has(placed)) tokens[placed.index] = (tokens[placed.index] ?? 0) - 1;
       else delete tokens[placed.index];
     }
@@ -380,7 +383,7 @@ function needed(join: Join, edges: number): number {
   return join.mode === "all" ? Math.max(1, edges) : join.of;
 }
 
-/** A node that holds some tokens of a group, but not enough. */
+/** Finds a node that has some tokens of a group, but not enough. */
 function stalledNode(turn: Turn): NodeId | null {
   for (const [index, count] of Object.entries(turn.state.tokens)) {
     const target = count > 0 ? turn.graph.edges[Number(index)]?.to : undefined;
@@ -389,7 +392,7 @@ function stalledNode(turn: Turn): NodeId | null {
   return null;
 }
 
-/** Items of a map in flight, at most: every one that begins or ends copies the list of those that are. */
+/** The highest number of map items in flight. Each item that begins or ends copies the list of the active ones. */
 const mostTogether = 200;
 
 function beginItems(turn: Turn, node: MapNode, visit: Active): void {
@@ -405,7 +408,7 @@ function beginItems(turn: Turn, node: MapNode, visit: Active): void {
       return finishNode(turn, node, { ...visit, ref: { ...visit.ref, item: null } }, finish);
     }
     if (item === undefined || inFlight >= Math.min(Math.max(1, node.concurrency), mostTogether)) return;
-    // Each item of a map may carry all variables: what would be too much for one step begins when others have ended.
+    // Each item of a map may contain all variables. If this is too much for one step, the rest begins when other items have ended.
     if (inFlight > 0 && 2 * turn.asked > turn.state.bounds.stateCharacters) return;
     const limit = exceeded(turn.program, turn.state, turn.event.at, { counts: true, room: roomLeft(turn) });
     if (limit !== null) return failRun(turn, limit);
@@ -430,7 +433,7 @@ function takeItem(turn: Turn, node: MapNode, active: Active, result: { ok: strin
   beginItems(turn, node, active);
 }
 
-/** The items of a map that are still in flight are void. */
+/** Items of the map that are still in flight become void. */
 function dropItems(turn: Turn, ref: ActivityRef): void {
   forgetMap(turn, activityKey({ ...ref, item: null }));
   const entries = Object.entries(turn.state.active);

@@ -1,4 +1,4 @@
-/** Warnings stand in a run's record and change nothing of its course. */
+/** The codes of warnings. A warning appears in a run's record and does not change the run. */
 import type { CodeEntry } from "./failure.ts";
 
 export const warningCodes = {

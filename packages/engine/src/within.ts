@@ -1,4 +1,4 @@
-/** A part of a turn that happens whole or not at all: where it goes beyond a bound, what it did is undone and `otherwise` says what next. */
+/** Runs a part of a turn completely or not at all. If it exceeds a bound, its changes are undone, and `otherwise` runs instead. */
 import { allowState, Excess, weighState } from "./bounds.ts";
 import type { Failure } from "./failure.ts";
 import type { Turn } from "./turn.ts";

@@ -19,13 +19,13 @@ it("the work of an inline activity is inline, and of its kind", () => {
   }
 });
 
-it("a note is claimed under a lease only where it reads a file", () => {
+it("a note needs a lease only if it reads a file", () => {
   expect(isLeased(note(null))).toBe(false);
   expect(isLeased(note("a.txt"))).toBe(true);
   expect(isLeased({ kind: "ask", question: "", text: "", expiresAt: null })).toBe(false);
 });
 
-it("what acts outside is not repeated by itself, unless its node says that it may", () => {
+it("work that acts outside is not repeated automatically, unless its node allows it", () => {
   for (const kind of kindsWhere(({ actsOutside }) => actsOutside)) expect(workKinds[kind].safeToRepeat).not.toBe(true);
   const command = { kind: "execute", command: null, nonZero: "ok" } as const;
   expect(isSafeToRepeat({ ...command, repeat: "never" })).toBe(false);

@@ -1,6 +1,6 @@
 /**
- * What is asked of every kind of work, answered once. Whoever treats kinds differently, in SQL too, takes the answer from here: a new kind
- * does not compile until it has all of them.
+ * One table with the properties of every kind of work. All code that distinguishes kinds, including SQL, reads this table. A new kind does
+ * not compile until it has all properties.
  */
 import type { Work, WorkKind } from "./activity.ts";
 import type { WorkQueue } from "./job-spec.ts";
@@ -8,29 +8,37 @@ import type { Node, NodeKind } from "./program.ts";
 
 interface WorkAnswers {
   /**
-   * Is it claimed, under a lease, so that nobody does it twice at a time or late? What reaches outside or into the files of a session is.
-   * The rest is pure or only waits; it is read. reading: where it reads a file.
+   * Whether a worker must claim it with a lease, so that it is never done twice at once or too late. Work that acts outside, or on the
+   * files of a session, needs a lease. Other work is pure or only waits, and a worker only reads its row. reading: a lease is needed if the
+   * work reads a file.
    */
   readonly leased: "always" | "reading" | "never";
-  /** Once begun, it may have changed something outside: it is not simply given back by a worker that goes. */
+  /** After it has begun, it may have changed something outside. A worker that shuts down must not simply release it. */
   readonly actsOutside: boolean;
-  /** May it be done again by itself when nobody knows whether it was done? Asking a model twice costs, and changes nothing; acting twice may. */
+  /**
+   * Whether it may be repeated automatically if it is unknown whether it was done. A second model call costs money but changes nothing; a
+   * second action may change something.
+   */
   readonly safeToRepeat: boolean | ((node: Node) => boolean);
-  /** It comes to the same each time, whatever models, people and commands do: a fork that repeats what failed goes back before it. */
+  /**
+   * It has the same result each time, independent of models, people and commands. A fork that repeats a failure starts before such work.
+   */
   readonly pure: boolean;
-  /** Does it change the files of the run's session? writing: where it writes one. in session: unless it runs in a session of its own. */
+  /**
+   * Whether it changes the files of the run's session. writing: if it writes a file. in session: unless it runs in a session of its own.
+   */
   readonly changesFiles: "never" | "writing" | "in session";
-  /** What its row waits for instead of a worker: from the start (an answer of a person), or once it has begun (a called run). */
+  /** What its row waits for instead of a worker: from the start (a person's answer), or after it has begun (a called run). */
   readonly waitsFor: "answer" | "callee" | null;
 }
 
-/** The work of this kind that needs nothing but its run; such an activity has no row of its own. */
+/** The work of this kind that needs only its run. Such an inline activity has no row of its own. */
 interface Inline<Kind extends Work> {
   readonly work: Kind;
   readonly is: (work: Kind) => boolean;
 }
 
-/** What is inline waits in the queue `control`: the view `open_activities` says so too. */
+/** Inline work waits in the queue `control`. The view `open_activities` states the same. */
 type Placed<Kind extends Work> =
   | { readonly queue: WorkQueue; readonly inline: null }
   | { readonly queue: "control"; readonly inline: Inline<Kind> };
@@ -132,8 +140,8 @@ export const workKinds = {
     changesFiles: "never",
     waitsFor: "callee",
   },
-  // What a tool did is a row of its own, begun before and ended after (packages/store/src/calls/tool-calls.ts): that row, not the activity, says
-  // whether it may be repeated.
+  // A tool call has a row of its own, begun before the call and ended after it (packages/store/src/calls/tool-calls.ts). That row, not the
+  // activity, decides whether the call may be repeated.
   tool: {
     queue: "prompt",
     leased: "always",
@@ -144,7 +152,7 @@ export const workKinds = {
     changesFiles: "never",
     waitsFor: null,
   },
-  // Passages are inserted once per activity and position, whoever repeats it.
+  // Passages are inserted once per activity and position, even if the insert is repeated.
   memory: {
     queue: "prompt",
     leased: "always",
@@ -163,7 +171,7 @@ export type InlineKind = {
 
 const table: WorkKinds = workKinds;
 
-/** Kinds with this answer. */
+/** Lists the kinds with this property. */
 export function kindsWhere(fits: (answers: WorkKinds[WorkKind]) => boolean): readonly WorkKind[] {
   return (Object.keys(table) as WorkKind[]).filter((kind) => fits(table[kind]));
 }
@@ -173,7 +181,7 @@ export function isLeased(work: Work): boolean {
   return leased === "always" || (leased === "reading" && "read" in work && work.read !== null);
 }
 
-/** null: it needs more than its run. */
+/** Returns null if the work needs more than its run. */
 export function inlineKindOf(work: Work): InlineKind | null {
   const { inline } = table[work.kind] as Placed<Work>;
   return inline?.is(work) ? (work.kind as InlineKind) : null;
@@ -184,7 +192,9 @@ export function inlineWork(kind: InlineKind): Work {
   return workKinds[kind].inline.work;
 }
 
-/** What a visit of a node asks for; null: nothing, it is passed inside a step. each: what its items ask for. */
+/**
+ * The kind of work that a visit of a node requests. null: none, the node is passed inside a step. each: the kind that its items request.
+ */
 const nodeWork = {
   start: null,
   prompt: "prompt",

@@ -51,7 +51,7 @@ function follow(program: Program, ...events: readonly Event[]): Followed {
   for (const event of events) {
     const next = step(program, state, event);
     expect(next.state).not.toBe(state);
-    // What is kept and read again is the same state.
+    // A state that was stored and loaded again is the same state.
     state = JSON.parse(JSON.stringify(next.state));
     expect(state).toEqual(next.state);
     last = next.commands;
@@ -66,7 +66,7 @@ describe("a prompt whose model calls workflows", () => {
   const program = asking();
   const called = follow(program, started({ variables: { OWN: "x" } }), succeeded(at(null), calling("one", "two")));
 
-  it("waits, and each call is an item of its visit: a child run with the arguments and nothing else", () => {
+  it("waits, and each call becomes an item of its visit: a child run with the arguments and nothing else", () => {
     expect(called.last.map((command) => command.do)).toEqual(["await", "perform", "perform"]);
     expect(called.last[0]).toEqual({ do: "await", activity: at(null, 2) });
     expect(called.last[2]).toMatchObject({
@@ -84,7 +84,7 @@ describe("a prompt whose model calls workflows", () => {
     expect(called.state.spent.steps).toBe(3);
   });
 
-  it("goes on when all have returned, in whatever order; what they assigned is theirs", () => {
+  it("continues when all calls have returned, in any order, and gets none of their variables", () => {
     const one = step(program, called.state, succeeded(at(1), returned({ steps: 4, variables: { OWN: "y" } })));
     expect(one.commands).toEqual([]);
     const both = step(program, one.state, succeeded(at(0), returned({ result: "late" })));
@@ -96,7 +96,7 @@ describe("a prompt whose model calls workflows", () => {
     expect(end.state.phase).toMatchObject({ is: "ended", status: "success" });
   });
 
-  it("is told nothing twice: what comes again, or late, changes nothing", () => {
+  it("ignores duplicate and late events", () => {
     expect(step(program, called.state, succeeded(at(null), calling("one", "two"))).state).toBe(called.state);
     expect(step(program, called.state, succeeded(at(null), replied)).state).toBe(called.state);
     const one = step(program, called.state, succeeded(at(0), returned())).state;
@@ -115,7 +115,7 @@ describe("a prompt whose model calls workflows", () => {
     ]);
   });
 
-  it("is told of a callee that failed, was cancelled, or could not be called", () => {
+  it("receives the failure of a callee that failed, was cancelled, or could not be called", () => {
     const reason = { code: "LIMIT_HITS", message: "too often" };
     for (const outcome of [returned({ status: "failed", reason }), returned({ status: "cancelled" })]) {
       const single = follow(program, started(), succeeded(at(null), calling("one")), succeeded(at(0), outcome));
@@ -128,7 +128,7 @@ describe("a prompt whose model calls workflows", () => {
     expect(single.last).toEqual([{ do: "retry", activity: at(null, 2), notBefore: null }]);
   });
 
-  it("ends by a limit that was reached below, through ON_FAILED, and the other calls are void", () => {
+  it("ends by a limit that a callee reached, through ON_FAILED, and the other calls become void", () => {
     const limit = returned({ status: "failed", reason: { code: "LIMIT_COST", message: "spent" } });
     const { state, last } = follow(program, ...called.events, succeeded(at(0), limit));
     expect(last.map((command) => command.do)).toEqual(["abort", "perform"]);
@@ -139,13 +139,13 @@ describe("a prompt whose model calls workflows", () => {
   it.each([
     ["LIMIT_DEPTH", { depth: 0 }],
     ["LIMIT_STEPS", { steps: 2 }],
-  ])("is bounded by %s: then nothing of the reply is called", (code, caps) => {
+  ])("performs no call of a reply if its calls would exceed %s", (code, caps) => {
     const { state, last } = follow(program, started({ caps }), succeeded(at(null), calling("one", "two")));
     expect(last.map((command) => command.do)).toEqual(["abort", "perform"]);
     expect(state.phase).toMatchObject({ is: "handling", reason: { code } });
   });
 
-  it("calls no tool that is no workflow: that is a defect of the edge", () => {
+  it("fails if the requested tool is not a workflow, because the worker made a mistake", () => {
     const invented: Outcome = {
       kind: "called",
       calls: [{ tool: "page", place: { callIndex: 0, requestHash: "h", position: 0 }, variables: {} }],
@@ -156,7 +156,7 @@ describe("a prompt whose model calls workflows", () => {
     }
   });
 
-  it("stopped and resumed waits again, for calls that are made anew", () => {
+  it("waits again after a stop and a resume, with new calls", () => {
     const { state, last } = follow(
       program,
       ...[...called.events, succeeded(at(0), returned())],
@@ -170,7 +170,7 @@ describe("a prompt whose model calls workflows", () => {
     expect(end.commands).toEqual([{ do: "retry", activity: at(null, 3), notBefore: null }]);
   });
 
-  it("in a superstep is served at once, and takes effect with the others", () => {
+  it("in a superstep has its calls performed at once, and takes effect with the others", () => {
     const other = { kind: "prompt", text: { from: "literal", text: "b" } } as const;
     const both = programOf({ START: start, P: prompt, Q: other }, edgesOf("START P", "START Q"), {
       ...{ tools, scheduling: "superstep", entry: ["P", "Q"] },
@@ -186,11 +186,11 @@ describe("a prompt whose model calls workflows", () => {
   });
 });
 
-describe("a fork", () => {
+describe("a fork of a run whose model calls workflows", () => {
   const program = asking();
   const before = [started(), succeeded(at(null), calling("one", "two")), succeeded(at(0), returned())];
 
-  it("of a prompt that failed begins it anew, with nothing it called", () => {
+  it("begins a failed prompt again, without its calls", () => {
     const { type: _, outcome: _outcome, ...base } = succeeded(at(null, 2), replied);
     const failure = { code: "MODEL_REFUSED", message: "no" };
     const failed: Event = { type: "activity.failed", ...base, failure, next: "fail", retryAfterMs: null };
@@ -199,7 +199,7 @@ describe("a fork", () => {
     expect(Object.keys(point?.works ?? {})).toEqual(["P.1"]);
   });
 
-  it("of a limit below takes the call up, and the prompt waits for it", () => {
+  it("at a limit in a callee takes over the call, and the prompt waits for it", () => {
     const limit = returned({ status: "failed", reason: { code: "LIMIT_STEPS", message: "too many" } });
     const point = forkAtFailure(program, [...before, succeeded(at(1), limit)]);
     expect(point).toMatchObject({ seq: 2, activity: at(1), keepsReplies: true });
@@ -219,7 +219,7 @@ describe("a fork", () => {
     ]);
   });
 
-  it("at a node means the prompt, unless it goes on into what was called", () => {
+  it("at the prompt's node begins the prompt again, unless it continues the called workflow", () => {
     expect(forkAtNode(program, before, "P")).toMatchObject({ seq: 1, activity: at(null) });
     expect(forkAtNode(program, before, "P", true)).toMatchObject({ seq: 2, activity: at(1) });
   });

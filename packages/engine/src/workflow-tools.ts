@@ -1,14 +1,14 @@
 /**
- * Workflows that models call as tools. The prompt's activity ends its performance with the calls; each becomes a call, an item of the
- * prompt's visit, and so a child run like that of any CALL. The prompt waits without a worker, and is asked for again when all have
- * returned: its replies and tool calls so far are remembered, so it goes on where it was.
+ * Workflows that models call as tools. The prompt's activity ends its attempt with the calls. Each call becomes an item of the prompt's
+ * visit and a child run, as with any CALL. The prompt then waits without a worker. It is requested again when all calls have returned. Its
+ * earlier replies and tool calls are stored, so it continues where it stopped.
  *
- * M1  A prompt in flight that has items in flight waits for them; nobody performs it meanwhile.
- * M2  Items of one visit are numbered through all its rounds: each call is a visit of its own.
- * M3  A callee of a model is given its arguments, and nothing else of its caller: no variables and no conversation. Of what it came to only
- *     its result goes back, to the model.
- * M4  A failed callee is told to the model. A limit that is the tree's ends the caller, as below a CALL.
- * M5  None of this ends a step of the flow: it takes effect at once, also in a superstep.
+ * M1  A prompt in flight that has items in flight waits for them. No worker performs it meanwhile.
+ * M2  Items of one visit are numbered through all its rounds, so each call is a visit of its own.
+ * M3  A callee of a model receives its arguments and nothing else of its caller: no variables and no conversation. Only its result returns,
+ *     to the model.
+ * M4  The model receives the failure of a callee. A limit of the whole tree ends the caller, as below a CALL.
+ * M5  None of this ends a step of the flow. It takes effect at once, also in a superstep.
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
 import { beginWork } from "./begin-work.ts";
@@ -21,12 +21,12 @@ import type { Node } from "./program.ts";
 import type { Active, RunState } from "./state.ts";
 import { change, countStep, type Finish, roomLeft, type Turn } from "./turn.ts";
 
-/** A prompt's call of workflows, or the end of one of those calls; `outcome` null: it failed. */
+/** Returns whether the result is a prompt's call of workflows, or the end of such a call. `outcome` is null if the call failed. */
 export function isToolTraffic(node: Node | undefined, ref: ActivityRef, outcome: Outcome | null): boolean {
   return node?.kind === "prompt" && (ref.item !== null || outcome?.kind === "called");
 }
 
-/** M1. */
+/** Checks M1. */
 export function awaitsCalls({ active }: Pick<RunState, "active">, { ref }: Pick<Active, "ref">): boolean {
   if (ref.item !== null || own(active, activityKey(ref))?.called === undefined) return false;
   return Object.values(active).some(
@@ -34,7 +34,7 @@ export function awaitsCalls({ active }: Pick<RunState, "active">, { ref }: Pick<
   );
 }
 
-/** null: they are under way. */
+/** Returns null if the calls have begun. */
 export function callWorkflows(turn: Turn, active: Active, calls: readonly WorkflowCall[]): Finish | null {
   const { parked: _answered, called = 0, ...prompt } = active;
   const asked = calls.flatMap((call) => {
@@ -55,7 +55,7 @@ export function callWorkflows(turn: Turn, active: Active, calls: readonly Workfl
   return null;
 }
 
-/** A call is over; null: nothing stands in the way of the others, and with the last one the prompt goes on. */
+/** Handles the end of a call. Returns null if no limit stops the other calls. With the last call, the prompt continues. */
 export function takeReturn(turn: Turn, { ref }: Active, outcome: Outcome | null): Finish | null {
   if (outcome?.kind === "returned") {
     reckonReturn(turn, outcome);
@@ -68,7 +68,7 @@ export function takeReturn(turn: Turn, { ref }: Active, outcome: Outcome | null)
   return null;
 }
 
-/** No job is left of the attempts before: what comes late from one of them changes nothing. */
+/** Raises the attempt, so that late results of earlier attempts change nothing. */
 export function waitForCalls(turn: Turn, active: Active): void {
   const ref = { ...active.ref, attempt: active.ref.attempt + 1 };
   change(turn, { active: { ...turn.state.active, [activityKey(ref)]: { ...active, ref, notBefore: null } } });

@@ -3,21 +3,27 @@ import type { CodeEntry } from "../finding-codes.ts";
 import type { LoadedFile } from "../loaded-file.ts";
 import type { Workspace } from "../workspace.ts";
 
-/** What a dialect answers. Its own folder holds all that is particular to it; nothing outside knows which dialects there are. */
+/** The functions of a dialect. The dialect's own folder contains all its specific code. No code outside knows which dialects exist. */
 export interface DialectRules {
-  /** Its files in a few words, after "a file is". */
+  /** A short description of its files, for a sentence that begins "a file is". */
   readonly files: string;
-  /** Its own findings, beside those that all dialects share. */
+  /** Its own findings, in addition to those that all dialects share. */
   readonly codes: Readonly<Record<string, CodeEntry>>;
-  /** By what a file is known as one of this dialect; null: by nothing. Cheap, and never wrong about a file of another dialect's content. */
+  /**
+   * Decides whether a file belongs to this dialect, and by which property; null if it does not. It must be cheap, and never wrong about a
+   * file whose content belongs to another dialect.
+   */
   readonly recognises: (file: SourceFile) => "content" | "name" | null;
-  /** One file as one program. Total: what cannot be read is a finding with its place. The workspace holds what it includes, calls and reads. */
+  /**
+   * Compiles one file to one program. Total: each mistake is a finding with its place. The workspace contains the files that it includes,
+   * calls and reads.
+   */
   readonly load: (file: SourceFile, workspace: Workspace) => LoadedFile;
-  /** A program as a source file that loads as the same program; throws NotExpressible. */
+  /** Writes a program as a source file that loads as the same program. Throws NotExpressible. */
   readonly format: (program: Program, options: FormatOptions) => string;
-  /** A program as a Mermaid flowchart for people; throws NotExpressible. */
+  /** Draws a program as a Mermaid flowchart for people. Throws NotExpressible. */
   readonly draw: (program: Program) => Drawing;
-  /** A plan that a model wrote while a run goes on, as a piece of its program; null: nothing of this dialect plans. */
+  /** Compiles a plan that a model wrote during a run to a fragment of its program. null: this dialect has no plans. */
   readonly plan: ((text: string, program: Program) => Planned) | null;
 }
 
@@ -28,16 +34,16 @@ export interface SourceFile {
 }
 
 export interface FormatOptions {
-  /** Path of the file to be written; paths are written so that they lead from there to the same files. */
+  /** The path of the file that will be written. Paths in it are written so that they lead from there to the same files. */
   readonly file?: string;
 }
 
 export interface Drawing {
-  /** From `flowchart TD` on, without a fence. */
+  /** The lines from `flowchart TD` on, without a fence. */
   readonly lines: readonly string[];
-  /** By node, for those that have one. */
+  /** By node, for nodes that have a caption. */
   readonly captions: ReadonlyMap<string, string>;
-  /** By node, the id it has in the chart. Absent: its own. */
+  /** By node, its id in the chart. Default: the node's own id. */
   readonly names?: ReadonlyMap<string, string>;
 }
 

@@ -24,20 +24,20 @@ describe("the dialect of a file", () => {
     ["tasks by their content alone", '{"tasks": [], "steps": []}', "tasks"],
     ["other.json", "[]", "tasks"],
     ["notes.txt", "the word workflow, and mermaid", null],
-  ])("%s", (path, text, dialect) => expect(recogniseDialect({ path, text })).toBe(dialect));
+  ])("recognises %s", (path, text, dialect) => expect(recogniseDialect({ path, text })).toBe(dialect));
 
-  it("stands in the definition", () => expect(load({ "a.md": chart }, "a.md").definition?.dialect).toBe("codementor"));
+  it("is part of the definition", () => expect(load({ "a.md": chart }, "a.md").definition?.dialect).toBe("codementor"));
 });
 
 describe("a file of no dialect", () => {
-  it("is told with what a workflow file is", () => {
+  it("is reported with a list of the known kinds of workflow files", () => {
     const { definition, findings } = load({ "a.txt": "{}" }, "a.txt");
     expect(definition).toBeNull();
     expect(findings).toMatchObject([{ code: "DIALECT_UNKNOWN", at: { file: "a.txt", line: 1, column: 1 } }]);
     expect(findings[0]?.fix).toContain("# Workflow");
   });
 
-  it("is told at its own place when another file calls it", () => {
+  it("is reported at its own place if another file calls it", () => {
     const caller = chart.replace("START -->", 'START --> CALL_B[["b.txt"]] -->');
     const { definition, findings } = load({ "a.md": caller, "b.txt": "Not a workflow." }, "a.md");
     expect(definition).toBeNull();

@@ -1,4 +1,4 @@
-/** All dialects there are. A new one is a folder beside codementor and a line here; its name is one that a program may carry. */
+/** The list of all dialects. To add one, add a folder beside codementor and a line here. Its name must be one that a program may have. */
 import type { Dialect as ProgramDialect } from "@markmill/engine";
 import { codementor } from "./codementor/codementor.ts";
 import type { DialectRules, SourceFile } from "./dialect.ts";
@@ -11,7 +11,9 @@ export type Dialect = keyof typeof dialects;
 
 const all = Object.entries(dialects) as [Dialect, DialectRules][];
 
-/** Content tells more than a name: the first dialect that knows the content, else the first that knows the name. */
+/**
+ * The content counts more than the name: the first dialect that recognises the content is used, else the first that recognises the name.
+ */
 export function recogniseDialect(file: SourceFile): Dialect | null {
   let named: Dialect | null = null;
   for (const [dialect, { recognises }] of all) {
@@ -22,12 +24,12 @@ export function recogniseDialect(file: SourceFile): Dialect | null {
   return named;
 }
 
-/** undefined: programs of this dialect come from no file. */
+/** undefined: programs of this dialect do not come from files. */
 export function rulesOf(dialect: ProgramDialect): DialectRules | undefined {
   return (dialects as { readonly [D in ProgramDialect]?: DialectRules })[dialect];
 }
 
-/** What a workflow file may be, for people. */
+/** A description of all kinds of workflow files, for people. */
 export function knownFiles(): string {
   return all.map(([, { files }]) => files).join("; or ");
 }

@@ -4,7 +4,7 @@ import { fromMarkdown } from "mdast-util-from-markdown";
 import { describe, expect, inject, it } from "vitest";
 import { BlockScanner } from "./block-scanner.ts";
 
-/** Line numbers of top-level ATX headings, and of the opening lines of fences, as a CommonMark parser sees them. */
+/** Line numbers of top-level ATX headings and of the opening lines of fences, according to a CommonMark parser. */
 function byCommonMark(document: string): { headings: number[]; fences: number[] } {
   const lines = document.split("\n");
   const fences: number[] = [];
@@ -35,7 +35,7 @@ function byScanner(document: string): { headings: number[]; fences: number[] } {
   return { headings, fences };
 }
 
-/** The text of each closed fence, by the line it opens at. */
+/** The text of each closed fence, by the number of its opening line. */
 function contentsByScanner(document: string): [number, string][] {
   const scanner = new BlockScanner();
   const contents: [number, string][] = [];
@@ -88,8 +88,8 @@ const lineParts = fc.constantFrom(
   "<div>",
   "</div>",
   "<pre>",
-  // Left out, because there the referee departs from the reference implementation: lone tags such as <b> after a lazy line,
-  // items numbered other than 1 inside an item that interrupts a paragraph, an empty item after indented code.
+  // Some lines are left out because the CommonMark parser of this test differs from the reference implementation there: lone tags such as
+  // <b> after a lazy line, items numbered other than 1 inside an item that interrupts a paragraph, and an empty item after indented code.
 );
 const documents = fc
   .array(
@@ -102,17 +102,17 @@ const documents = fc
   .filter((document) => !/^.* {4}.*\n.*(?:-|1\.) *$/m.test(document));
 
 describe("the block scanner", () => {
-  it("sees the headings and fences that a CommonMark parser sees", () => {
+  it("finds the same headings and fences as a CommonMark parser", () => {
     fc.assert(
       fc.property(documents, (document) => {
         expect(byScanner(document)).toEqual(byCommonMark(document));
       }),
-      // A fixed seed: the referee has more corners of its own than the list above names.
+      // The seed is fixed, because the CommonMark parser has more deviations of its own than the list above names.
       { numRuns: inject("thorough") ? 5000 : 500, seed: 20 },
     );
   });
 
-  it("gives the text of a closed fence as a CommonMark parser does, in lists and quotes too", () => {
+  it("returns the same text of a closed fence as a CommonMark parser, also in lists and quotes", () => {
     const around = fc.constantFrom("", " ", "   ", "- ", "> ", "1. ", "> - ", "- > ", "-\t");
     const inside = fc.array(fc.constantFrom("a", "  b", "\tc", "", "    d", "> e", "- f", "  \tg"), { maxLength: 5 });
     fc.assert(
@@ -129,12 +129,12 @@ describe("the block scanner", () => {
     );
   });
 
-  it("takes a hash inside a fence, a list, a quote or a comment for text", () => {
+  it("treats a hash inside a fence, a list, a quote or a comment as text", () => {
     const document = "```\n# a\n```\n- x\n  # b\n\n> # c\n\n<!--\n# d\n-->\n\n    # e\n\n# f";
     expect(byScanner(document).headings).toEqual([15]);
   });
 
-  it("gives a heading's text without its closing hashes", () => {
+  it("returns a heading's text without its closing hashes", () => {
     expect(new BlockScanner().next("  ## User Ask  ##  ")).toEqual({
       is: "heading",
       level: 2,

@@ -1,33 +1,33 @@
 /**
- * Block structure of Markdown, line by line: which lines are headings of the document, which belong to a fenced block. The rules
- * are CommonMark's for lists, quotes, fences, ATX headings, HTML blocks and lazy paragraph lines; `block-scanner.test.ts` holds
- * it against a full CommonMark parser. That parser itself is not used here: on a list of 50,000 items it takes 4.5 s for 200 kB
- * and 14 times as long for ten times the text, where this takes a few milliseconds and stays linear.
+ * Reads the block structure of Markdown line by line: which lines are headings of the document, and which belong to a fenced block. The
+ * rules for lists, quotes, fences, ATX headings, HTML blocks and lazy paragraph lines are those of CommonMark; `block-scanner.test.ts`
+ * compares the results with a full CommonMark parser. We do not use that parser here. On a list of 50,000 items it needs 4.5 s for 200 kB,
+ * and 14 times as long for ten times the text. This scanner needs a few milliseconds and stays linear.
  *
  * B1  Work per line is bounded by the line's length and MAX_DEPTH.
  * B2  Underlined (setext) headings are text: a section starts with `#`, a prompt with `##`.
  */
 export type Line =
-  /** A heading that stands in no list and no quote. */
+  /** A heading outside all lists and quotes. */
   | { readonly is: "heading"; readonly level: number; readonly text: string; readonly column: number }
-  /** The opening line of a fenced block, and the columns it is indented by. */
+  /** The opening line of a fenced block. `indent`: the columns of its indentation. */
   | { readonly is: "fence"; readonly info: string; readonly indent: number }
-  /** A line inside the block, or the one that closes it. */
+  /** A line inside the block, or its closing line. */
   | { readonly is: "fenced"; readonly closes: boolean }
   | { readonly is: "text" };
 
-/** Lists and quotes inside each other; deeper ones are taken for text. */
+/** The highest depth of nested lists and quotes. Deeper ones count as text. */
 const MAX_DEPTH = 64;
 
 type Container =
   | { readonly is: "quote" }
-  /** Lines indented by `width` columns belong to the item. `empty`: nothing but its marker so far. */
+  /** Lines that are indented by `width` columns belong to the item. `empty`: the item so far contains only its marker. */
   | { readonly is: "item"; readonly width: number; empty: boolean };
 
 type Leaf =
   | { readonly is: "none" | "paragraph" }
   | { readonly is: "fence"; readonly marker: string; readonly length: number; readonly indent: number }
-  /** null: the block ends at a blank line. */
+  /** `end` null: the block ends at a blank line. */
   | { readonly is: "html"; readonly end: RegExp | null };
 
 const none: Leaf = { is: "none" };
@@ -43,7 +43,7 @@ export class BlockScanner {
     return this.#leaf.is === "fence";
   }
 
-  /** Ends all open blocks, as the end of a document does. */
+  /** Closes all open blocks, as at the end of a document. */
   reset(): void {
     this.#containers = [];
     this.#leaf = none;
@@ -51,7 +51,8 @@ export class BlockScanner {
 
   next(line: string): Line {
     if (this.#containers.length === 0 && this.#leaf.is !== "html") {
-      // Most lines of most files: inside a fence and no closing of it, blank, or beginning with a letter.
+      // A fast path for most lines of most files: a line inside a fence that does not close it, a blank line, or a line that begins with a
+      // letter.
       if (this.#leaf.is === "fence") {
         if (!line.trimStart().startsWith(this.#leaf.marker)) return fenced;
       } else if (line === "") {
@@ -91,13 +92,15 @@ export class BlockScanner {
     const opened = this.#containers.length > matched;
     const result = this.#openLeaf(cursor, lazy && all && !opened, lazy && !opened);
     if (result === text && lazy && !all && !opened && this.#leaf.is === "paragraph") {
-      // A lazy line: it goes on with the paragraph of the containers it does not repeat.
+      // A lazy line continues the open paragraph inside lists and quotes, although it does not repeat their markers.
       this.#containers.push(...kept);
     }
     return result;
   }
 
-  /** The text of a line that `next` has just found inside a fence: without its lists, quotes and the fence's own indentation. */
+  /**
+   * Returns the text of a line that `next` has just found inside a fence, without list and quote markers and the fence's own indentation.
+   */
   contentOf(line: string): string {
     if (this.#leaf.is !== "fence") return line;
     if (this.#containers.length === 0 && this.#leaf.indent === 0) return line;
@@ -141,7 +144,7 @@ export class BlockScanner {
     }
   }
 
-  /** `inParagraph`: the line may go on with an open paragraph. `mayBeLazy`: it goes on with one unless a block starts here. */
+  /** `inParagraph`: the line may continue an open paragraph. `mayBeLazy`: the line continues the paragraph unless a block starts here. */
   #openLeaf(cursor: Cursor, inParagraph: boolean, mayBeLazy: boolean): Line {
     if (cursor.blank) {
       this.#leaf = none;
@@ -179,12 +182,12 @@ export class BlockScanner {
   }
 }
 
-/** A place in a line, in characters and in columns: a tab reaches to the next multiple of four. */
+/** A position in a line, in characters and in columns. A tab reaches to the next multiple of four columns. */
 class Cursor {
   readonly #line: string;
   at = 0;
   #column = 0;
-  /** Columns of a tab of which only a part was taken. */
+  /** Remaining columns of a tab of which a part has been consumed. */
   #pending = 0;
   #indent = 0;
   #first = 0;
@@ -203,7 +206,7 @@ class Cursor {
     return this.#first >= this.#line.length;
   }
 
-  /** From the first character that is no white space; the cursor moves there. */
+  /** Moves the cursor to the next character that is not white space, and returns the text from there. */
   rest(): string {
     this.at = this.#first;
     return this.#line.slice(this.#first);
@@ -215,12 +218,12 @@ class Cursor {
     return true;
   }
 
-  /** White space of at most so many columns. */
+  /** Consumes white space of at most this number of columns. */
   takeUpTo(columns: number): void {
     this.#advance(Math.min(columns, this.#indent));
   }
 
-  /** From here on, the rest of a tab of which a part was taken as spaces. */
+  /** Returns the rest of the line. The remaining columns of a partly consumed tab become spaces. */
   remainder(): string {
     return " ".repeat(this.#pending) + this.#line.slice(this.at);
   }
@@ -232,7 +235,7 @@ class Cursor {
     return true;
   }
 
-  /** Columns that lines of the item are indented by; null when no item starts here. */
+  /** Returns the indentation, in columns, of the item's lines, or null if no item starts here. */
   takeItemMarker(interruptsParagraph: boolean): number | null {
     const marker = /^(?:[-+*]|(\d{1,9})[.)])(?=[ \t]|$)/.exec(this.#line.slice(this.#first, this.#first + 11));
     if (marker === null) return null;
@@ -286,7 +289,7 @@ function isLetter(code: number): boolean {
   return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a);
 }
 
-/** Without the closing hashes. */
+/** Removes the closing hashes. */
 function headingText(raw: string): string {
   const trimmed = raw.trim();
   const closing = /(?:^|[ \t])#+$/.exec(trimmed.slice(-200));

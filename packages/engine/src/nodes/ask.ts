@@ -2,7 +2,7 @@ import type { AskNode } from "../program.ts";
 import type { NodeRule } from "../turn.ts";
 import { unfit } from "./passed.ts";
 
-/** A wait for a person: no worker is held. */
+/** Waits for a person. No worker is occupied meanwhile. */
 export const ask: NodeRule<AskNode> = {
   begin(turn, node) {
     const expiresAt = node.timeoutMs === undefined ? null : turn.event.at + node.timeoutMs;

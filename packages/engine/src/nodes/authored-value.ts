@@ -1,4 +1,4 @@
-/** The value an author names for SET and ASSIGN, and the file that may have to be read for it. */
+/** Reads the value that an author names for SET and ASSIGN, and names the file that must be read for it. */
 import type { Outcome } from "../event.ts";
 import { type Failure, failure } from "../failure.ts";
 import type { Operand } from "../operand.ts";
@@ -7,7 +7,7 @@ import { resolve } from "../resolve.ts";
 import type { Active } from "../state.ts";
 import { change, scopeOf, type Turn, tellUnknown } from "../turn.ts";
 
-/** A file that was not there when the definition was loaded may have come with the submission. */
+/** A file that was missing when the definition was loaded may be part of the submission. */
 export function fileToRead(turn: Turn, operand: Operand): string | null {
   return operand.from === "file" && own(turn.program.files, operand.path) === undefined ? operand.path : null;
 }

@@ -33,12 +33,12 @@ export const call: NodeRule<CallNode> = {
   },
 };
 
-/** A callee sees the caller's variables, RESULT among them; limits it gets as what is left of the caller's. */
+/** A callee sees the caller's variables, including RESULT. Its limits are the remaining limits of the caller. */
 export function beginCall(turn: Turn, program: string, more: Readonly<Record<string, string>>): Begin {
   const { state } = turn;
   const deep = tooDeep(state);
   if (deep !== null) return { do: "limit", failure: deep };
-  // The conversation is shared: one that has not begun yet gets its name here, so that both know it by the same.
+  // Caller and callee share the conversation. A conversation that has not begun gets its name here, so that both use the same name.
   const threads = { ...state.threads, [state.agent]: own(state.threads, state.agent) ?? nextThread(turn, state.agent) };
   change(turn, { threads });
   const variables = { ...inherited(state), ...more };
@@ -48,7 +48,7 @@ export function beginCall(turn: Turn, program: string, more: Readonly<Record<str
   };
 }
 
-/** What a callee gets whoever calls it, and what is its caller's own. */
+/** Builds the start values: some are the same for every kind of call, others (`shared`) come from the caller. */
 export function startOf(turn: Turn, shared: Pick<CallStart, "variables" | "agent" | "threads">): CallStart {
   const { program, state, event } = turn;
   return {
@@ -63,13 +63,13 @@ export function startOf(turn: Turn, shared: Pick<CallStart, "variables" | "agent
 
 type Returned = Extract<Outcome, { kind: "returned" }>;
 
-/** What the callee did counts for its caller: its steps. */
+/** Adds the callee's steps to the caller's. */
 export function reckonReturn(turn: Turn, { steps = 0 }: Returned): void {
   const { spent } = turn.state;
   if (steps > 0) change(turn, { spent: { ...spent, steps: spent.steps + steps } });
 }
 
-/** The time in which the callee only waited counts for nobody, from the moment on in which it is heard of. */
+/** Adds the callee's waiting time to the caller's time limit. This happens when the caller receives the result. */
 export function reckonWaits(turn: Turn, { idleMs = 0, waits }: Returned): void {
   if (idleMs === 0) return;
   turn.state = waits === undefined ? giveBack(turn.state, idleMs) : waited(turn.state, waits);
@@ -77,7 +77,7 @@ export function reckonWaits(turn: Turn, { idleMs = 0, waits }: Returned): void {
   if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });
 }
 
-/** A limit that the callee reached and that is the whole tree's, or null. */
+/** Returns the failure if the callee reached a limit of the whole tree; otherwise null. */
 export function treeLimit({ status, reason }: Returned): Failure | null {
   return status === "failed" && reason !== null && isTreeLimit(reason) ? reason : null;
 }
@@ -89,7 +89,7 @@ function inherited(state: RunState): Record<string, string> {
   return Object.fromEntries(kept);
 }
 
-/** Why a callee that did not succeed failed its call. */
+/** Returns the failure of a call whose callee did not succeed. */
 export function calleeFailure(outcome: { readonly status: string; readonly reason: Failure | null }): Failure {
   if (outcome.status === "cancelled") return failure("CALL_CANCELLED");
   const why = outcome.reason === null ? "" : ` ${outcome.reason.code}: ${outcome.reason.message}`;

@@ -4,7 +4,7 @@ import type { CheckNode } from "../program.ts";
 import { type NodeRule, scopeOf, warn } from "../turn.ts";
 import { filesOf, fileToRead } from "./authored-value.ts";
 
-/** True goes on with ok, false with fail; RESULT is left alone. */
+/** True leads to ok, false to fail. RESULT does not change. */
 export const check: NodeRule<CheckNode> = {
   begin(turn, node) {
     const read = conditionOperands(node.condition).flatMap((operand) => fileToRead(turn, operand) ?? []);

@@ -34,7 +34,7 @@ type Read =
   | { readonly ok: true; readonly status: string; readonly evaluation: string; readonly lesson: string }
   | { readonly ok: false; readonly wrong: string };
 
-/** A JSON object, bare or anywhere in the text; of several statuses the one of highest priority counts. */
+/** Reads a JSON object anywhere in the text. If it names several statuses, the one with the highest priority counts. */
 function readVerdict(text: string, statuses: readonly string[]): Read {
   const object = outermostObject(text);
   if (object === null) return { ok: false, wrong: "The reply holds no JSON object." };

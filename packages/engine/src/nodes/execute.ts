@@ -8,8 +8,9 @@ import { type NodeRule, scopeOf, tellUnknown, type Write, warn } from "../turn.t
 import { unfit } from "./passed.ts";
 
 /**
- * Runs the author's command, or those a reply proposes. RESULT becomes the transcript, EXIT_CODE the last non-zero code or 0, TEST_RESULTS
- * the results of a judge's tests. `evidence.ts` says how long the two last and how they reach a caller.
+ * Runs the author's command, or the commands that a reply proposes. RESULT becomes the transcript, EXIT_CODE the last non-zero code or 0,
+ * and TEST_RESULTS the results of a judge's tests. `evidence.ts` defines how long the last two keep their values and how they reach a
+ * caller.
  */
 export const execute: NodeRule<ExecuteNode> = {
   begin(turn, node, visit) {
@@ -29,7 +30,7 @@ export const execute: NodeRule<ExecuteNode> = {
     if (!command.ok) {
       return { do: "fail", failure: failure("VALUE_INVALID", `{{${command.name}}} in the command: ${command.why}.`) };
     }
-    // Quotes make it longer, at most four times.
+    // Quoting makes the text longer, at most four times.
     length = command.text.length;
     fits();
     tellUnknown(turn, command.unknown, visit.id);
@@ -65,7 +66,7 @@ export const execute: NodeRule<ExecuteNode> = {
 
 const TEST_RESULTS = "TEST_RESULTS";
 
-/** Without a command there is no exit code, and no 0 either. */
+/** If no command ran, there is no exit code, not even 0. */
 function exitCodeOf({ commands, exitCode }: Extract<Outcome, { kind: "executed" }>): string {
   return commands === 0 ? "" : String(exitCode);
 }

@@ -21,7 +21,7 @@ const program = programOf(
   more,
 );
 
-describe("values of places in a GRADE's task", () => {
+describe("values of placeholders in a GRADE's task", () => {
   const workOf = (caller: boolean) => {
     let found: Extract<Work, { kind: "grade" }> | null = null;
     const variables = { LEVEL: "beginners", HINT: "be strict", RESULT: "printed" };
@@ -37,13 +37,13 @@ describe("values of places in a GRADE's task", () => {
     return found as Extract<Work, { kind: "grade" }> | null;
   };
 
-  it("travel beside it, with the names of those that only the author and the starter of the run wrote", () => {
+  it("are sent beside the task, with the names of those that only the author and the starter of the run wrote", () => {
     const work = workOf(false);
     expect(work?.given).toMatchObject({ LEVEL: "beginners", RESULT: "printed", SEEN: "printed" });
     expect(work?.authored).toEqual(["LEVEL", "HINT", "PLACE", "Long"]);
   });
 
-  it("in a called workflow may be what a node of the caller wrote", () => {
+  it("in a called workflow may come from a node of the caller, so they do not count as authored", () => {
     expect(workOf(true)?.authored).toEqual(["PLACE", "Long"]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A verdict on the submission. What the author wrote of the task is the task; values of places in it may be a student's words, so they
- * travel beside it, by name, and are shown as data. RESULT becomes a few words, OUTCOME and POINTS what a check can ask for.
+ * Grades the submission. The task is the author's text. Values of placeholders in it may contain a student's words, so they are sent
+ * separately, by name, and the model sees them as data. RESULT becomes a short summary, and a check can use OUTCOME and POINTS.
  */
 import { allow } from "../bounds.ts";
 import { failure } from "../failure.ts";
@@ -15,7 +15,7 @@ import { type NodeRule, scopeOf, type Turn, tellUnknown, type Write } from "../t
 import { unfit } from "./passed.ts";
 import { aside } from "./prompt.ts";
 
-/** Written by an EXECUTE in a judge session, from results that carried its nonce. */
+/** An EXECUTE in a judge session writes this variable from results that contained its nonce. */
 const TEST_RESULTS = "TEST_RESULTS";
 
 export const grade: NodeRule<GradeNode> = {
@@ -65,8 +65,8 @@ export const grade: NodeRule<GradeNode> = {
 };
 
 /**
- * A prompt of the workflow, what the environment says, a parameter's default, or in the root run a parameter that no node has written. A
- * callee's variables may be what a node of its caller wrote.
+ * Returns whether the value comes from the author: a prompt of the workflow, an environment variable, a parameter's default, or a parameter
+ * of the root run that no node has written. A node of the caller may have written a callee's variables, so those do not count.
  */
 function isAuthored({ program, state }: Turn, name: string): boolean {
   const value = own(state.variables, name);
@@ -76,7 +76,7 @@ function isAuthored({ program, state }: Turn, name: string): boolean {
   return param.default === value || (state.depth === 0 && !state.assigned.includes(name));
 }
 
-/** null: a file that did not come with the definition. */
+/** Returns null for a file that did not come with the definition. */
 function writtenTask({ program }: Turn, task: Operand): string | null {
   switch (task.from) {
     case "name":

@@ -2,7 +2,7 @@ import type { JoinNode } from "../program.ts";
 import type { NodeRule } from "../turn.ts";
 import { passed } from "./passed.ts";
 
-/** The waiting is done by its activation groups. */
+/** The activation groups do the waiting. */
 export const join: NodeRule<JoinNode> = {
   begin: () => ({ do: "pass", finish: passed }),
   finish: () => passed,

@@ -1,4 +1,4 @@
-/** One body per item. The visit stays active as long as items are; what a body brings back is filed by its position. */
+/** Runs one body per item. The visit stays active as long as its items are active. The result of each body is stored at its position. */
 import type { Work } from "../activity.ts";
 import { allow, type Bounds, jsonLength } from "../bounds.ts";
 import { failure } from "../failure.ts";
@@ -20,13 +20,13 @@ export const map: NodeRule<MapNode> = {
   finish: () => passed,
 };
 
-/** A JSON list (texts as they are, the rest as JSON), else one item per line that says something. */
+/** Reads a JSON list (texts unchanged, other values as JSON), or otherwise one item per non-blank line. */
 function itemsOf(text: string): readonly string[] {
   try {
     const value: unknown = parseShallow(text);
     if (Array.isArray(value)) return value.map((item) => (typeof item === "string" ? item : JSON.stringify(item)));
   } catch {
-    // Not JSON: lines.
+    // The text is not JSON, so each line is an item.
   }
   return text
     .split("\n")
@@ -51,7 +51,7 @@ export function beginItem(turn: Turn, node: MapNode, item: string, index: number
   }
 }
 
-/** `{"index":,"item":,"status":"error","output":},` and the number. */
+/** The length of `{"index":,"item":,"status":"error","output":},` plus the digits of the index. */
 const reportFrame = 70;
 
 export function finishItems(node: MapNode, progress: MapProgress, bounds: Bounds): Finish {

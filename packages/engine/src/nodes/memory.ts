@@ -9,7 +9,7 @@ import { unfit } from "./passed.ts";
 import { produced } from "./produced.ts";
 import { aside } from "./prompt.ts";
 
-/** Works on passages: inserts them, finds the nearest, or says whether there is one near enough. A search may be one of the web. */
+/** Inserts passages, finds the nearest ones, or decides whether a passage is near enough. A search may also be a web search. */
 export const memory: NodeRule<MemoryNode> = {
   begin(turn, node, visit) {
     const text = resolve(node.text, scopeOf(turn, visit.reads)).text ?? "";
@@ -24,14 +24,14 @@ export const memory: NodeRule<MemoryNode> = {
   finish(_turn, node, _active, outcome) {
     if (node.op === "search") return produced(outcome, node.into);
     if (outcome.kind !== "produced") return unfit;
-    // What belongs to another node's work leaves its RESULT alone.
+    // A memory node that is part of another node's work does not change that node's RESULT.
     return { go: "on", on: node.op === "similar" ? outcome.text : "ok", writes: [] };
   },
 };
 
 const mostResults = 10;
 
-/** The arguments are those of the query that the tool knows. */
+/** Builds the arguments from the fields of the query that the tool knows. */
 function webSearch(turn: Turn, { web, where }: MemoryNode, text: string): Work | null {
   if (web === undefined) return null;
   const query = queryIn(text) ?? (where === "web" ? { query: text } : null);

@@ -1,8 +1,8 @@
 import { failure } from "../failure.ts";
 import type { Finish } from "../turn.ts";
 
-/** On to the next node, with nothing to write. */
+/** Continues with the next node and writes nothing. */
 export const passed: Finish = { go: "on", on: "ok", writes: [] };
 
-/** Only a mistake at the edge brings an outcome of another kind than was asked for. */
+/** An outcome of another kind than requested can come only from a mistake in the worker. */
 export const unfit: Finish = { go: "fail", failure: failure("OUTCOME_INVALID") };

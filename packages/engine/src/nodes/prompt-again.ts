@@ -1,11 +1,14 @@
-/** A reply that does not say one of a few things is asked for again, in the same conversation. */
+/** Sends a prompt again, in the same conversation, if the reply is none of the allowed answers. */
 import type { Outcome } from "../event.ts";
 import type { ModelSettings } from "../program.ts";
 import type { Active } from "../state.ts";
 import type { Finish, Turn, Write } from "../turn.ts";
 import { promptWork } from "./prompt.ts";
 
-/** The same visit once more, in the same conversation, with what was wrong; null when that was done often enough. */
+/**
+ * Repeats the same visit in the same conversation, with a text that explains the mistake. Returns null when the allowed repeats are used
+ * up.
+ */
 export function promptAgain(
   turn: Turn,
   node: { readonly repairs: number; readonly settings?: ModelSettings },

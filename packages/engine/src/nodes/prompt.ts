@@ -1,4 +1,4 @@
-/** system: a new conversation for the agent it names. assistant: a message put into its mouth. user: the model is asked. */
+/** system: begins a new conversation for the agent that it names. assistant: adds a message in the agent's name. user: calls the model. */
 import type { Work } from "../activity.ts";
 import { allow } from "../bounds.ts";
 import type { Message } from "../command.ts";
@@ -68,7 +68,7 @@ export const prompt: NodeRule<PromptNode> = {
   },
 };
 
-/** The same when the node begins and when it ends: the author's words and the node's own reads. */
+/** Gives the same messages when the node begins and when it ends, because it uses only the author's text and the node's own reads. */
 function openingOf(
   turn: Turn,
   node: PromptNode,
@@ -90,7 +90,7 @@ export interface Question {
   readonly settings: ModelSettings;
 }
 
-/** Work that asks the model; shared by the kinds that do. */
+/** Builds work that calls the model. All node kinds that prompt a model use it. */
 export function promptWork(turn: Turn, question: Question): Extract<Work, { kind: "prompt" }> {
   return {
     kind: "prompt",
@@ -110,7 +110,7 @@ export function aside(turn: Turn): { aside?: Aside } {
   return set.nanodollars === 0 && set.tokens === 0 && set.characters === undefined ? {} : { aside: set };
 }
 
-/** Begins an activity that asks the model in the agent's conversation, or in one of its own. */
+/** Begins an activity that prompts the model in the agent's conversation, or in a conversation of its own. */
 export function beginPrompting(
   turn: Turn,
   node: { readonly text: PromptNode["text"]; readonly agent?: string; readonly settings?: ModelSettings },
@@ -132,7 +132,7 @@ function threadOf(turn: Turn, node: PromptNode, agent: string): string {
   return known ?? nextThread(turn, agent);
 }
 
-/** `System Reviewer` opens the agent Reviewer; plain `System` the unnamed one. */
+/** `System Reviewer` opens the agent Reviewer; plain `System` opens the unnamed agent. */
 function agentNamedBy(node: PromptNode): string {
   return node.text.from === "name" ? node.text.name.replace(/^system/i, "").trim() : "";
 }

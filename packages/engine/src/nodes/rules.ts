@@ -1,4 +1,4 @@
-/** Every kind has its rule here: a new kind does not compile until it has one. */
+/** The rules of all node kinds. A new kind does not compile until it has a rule here. */
 import type { Node, NodeKind } from "../program.ts";
 import type { NodeRule } from "../turn.ts";
 import { ask } from "./ask.ts";
@@ -39,7 +39,7 @@ const rules: { readonly [Kind in NodeKind]: NodeRule<Extract<Node, { kind: Kind 
   end,
 };
 
-/** The record is typed by kind, so the rule of a node's kind takes that node. */
+/** The cast is safe: the record is typed by kind, so each rule accepts the nodes of its kind. */
 export function ruleOf(node: Node): NodeRule<Node> {
   return rules[node.kind] as NodeRule<Node>;
 }

@@ -1,6 +1,7 @@
 /**
- * A plan takes the place of a node. Heads of the fragment inherit the edges into the replaced node, its groups and its reruns;
- * tails the edges out of it and the reruns of it; all the way out on failure. The fragment's ids get the visit's name in front, so that two plans never collide.
+ * Replaces a node by a plan. Heads of the fragment inherit the edges into the replaced node, its groups and its reruns. Tails inherit the
+ * edges out of it and the reruns of it. All nodes inherit its way out on failure. The visit's name is put in front of the fragment's ids,
+ * so that two plans never collide.
  */
 import { failure } from "../failure.ts";
 import type { Edge, Fragment, Node, NodeId, SpliceNode } from "../program.ts";
@@ -41,7 +42,7 @@ function fault(fragment: Fragment): string | null {
   return headsOf(fragment).length === 0 || tailsOf(fragment).length === 0 ? "The plan goes in a circle." : null;
 }
 
-/** An edge on ok leads on; any other leads aside. */
+/** Only an edge on ok, without a rerun, continues the flow. */
 function flows(edge: Edge): boolean {
   return edge.on === "ok" && edge.rerun !== true;
 }
@@ -50,7 +51,7 @@ function headsOf(fragment: Fragment): NodeId[] {
   return Object.keys(fragment.nodes).filter((id) => !fragment.edges.some((edge) => edge.to === id));
 }
 
-/** Nothing follows them on ok; what is reached only aside is no way out. */
+/** Finds the tails: nodes without a successor on ok. A node that is reached only by other edges is not a tail. */
 function tailsOf(fragment: Fragment): NodeId[] {
   return Object.keys(fragment.nodes).filter((id) => {
     const into = fragment.edges.filter((edge) => edge.to === id);

@@ -1,9 +1,9 @@
 import { contains, isWordCharacter } from "./character-set.ts";
 import { type Assertion, assertion, op, type Pattern } from "./pattern.ts";
 
-/** What an assertion can ask about either side of a position. */
+/** The properties that an assertion can check on either side of a position. */
 const side = {
-  /** Nothing: the text begins or ends here. */
+  /** The text begins or ends here. */
   edge: 1,
   lineBreak: 2,
   word: 4,
@@ -11,7 +11,10 @@ const side = {
   lastLineBreak: 8,
 } as const;
 
-/** Indexed by assertion: it holds when the left side has one of the first bits or the right side one of the second. */
+/**
+ * Indexed by assertion. The assertion holds if the left side has one of the bits in `leftOf`, or the right side one of the bits in
+ * `rightOf`.
+ */
 const leftOf: readonly number[] = [side.edge, 0, side.edge | side.lineBreak, 0, 0];
 const rightOf: readonly number[] = [0, side.edge, 0, side.edge | side.lineBreak, side.edge | side.lastLineBreak];
 
@@ -21,19 +24,19 @@ export function holds(what: number, left: number, right: number): boolean {
   return ((leftOf[what] ?? 0) & left) !== 0 || ((rightOf[what] ?? 0) & right) !== 0;
 }
 
-/** Characters between which a pattern cannot tell the difference share one symbol. */
+/** Characters that the pattern cannot distinguish share one symbol. */
 export interface Symbols {
   readonly symbolOf: (codePoint: number) => number;
   /**
-   * By code point, in pages of 256: what `symbolAt` says where it is known; else 0. Not for surrogates, which do not say alone what they
-   * are, and not right for a line break that ends the text.
+   * The known symbols by code point, in pages of 256; 0 if unknown. It leaves out line breaks and surrogates, because their symbols depend
+   * on the surrounding text.
    */
   readonly known: readonly (Uint32Array | undefined)[];
-  /** Indexed by symbol, then by the pattern's sets: 1 when the set contains the symbol's characters. */
+  /** Indexed by symbol, then by the pattern's sets: 1 if the set contains the symbol's characters. */
   readonly inSet: readonly Uint8Array[];
   /** Indexed by symbol: its `side` bits, seen from the left. */
   readonly sides: readonly number[];
-  /** The `side` bits the pattern asks about on the left of a position. */
+  /** The `side` bits that the pattern checks on the left of a position. */
   readonly asked: number;
 }
 
@@ -45,26 +48,26 @@ export function isEnd(symbol: number): boolean {
   return symbol === endSymbol;
 }
 
-/** The symbol of the character that begins at this position. */
+/** Returns the symbol of the character that begins at this position. */
 export function symbolAt(symbols: Symbols, text: string, at: number): number {
   const codePoint = text.codePointAt(at);
   if (codePoint === undefined) return endSymbol;
   return codePoint === lineBreak && at === text.length - 1 ? lastLineBreakSymbol : symbols.symbolOf(codePoint);
 }
 
-/** The `side` bits of what lies before this position. */
+/** Returns the `side` bits of the character before this position. */
 export function leftSideAt(symbols: Symbols, text: string, at: number): number {
   if (at === 0) return side.edge;
   const pair = at > 1 ? (text.codePointAt(at - 2) ?? 0) : 0;
   return symbols.sides[symbols.symbolOf(pair > 0xffff ? pair : text.charCodeAt(at - 1))] ?? 0;
 }
 
-/** The position after the character that begins at this one. */
+/** Returns the position after the character that begins at this position. */
 export function after(text: string, at: number): number {
   return at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
 }
 
-/** `charge` is told the work of learning a character: each of the pattern's sets is asked. */
+/** `charge` is called with the work for each new character, because every set of the pattern is checked for it. */
 export function symbolsOf(pattern: Pattern, charge: (work: number) => void = () => undefined): Symbols {
   const asserted = new Set<number>(pattern.xs.filter((_, at) => pattern.ops[at] === op.assert));
   const asks = (...some: readonly Assertion[]) => some.some((one) => asserted.has(one));
@@ -82,7 +85,7 @@ export function symbolsOf(pattern: Pattern, charge: (work: number) => void = () 
   const sides: number[] = [0, side.edge, side.lineBreak | side.lastLineBreak];
   const bySignature = new Map<string, number>();
   const known: (Uint32Array | undefined)[] = [];
-  /** Half of a pair that stands alone; not in `known`, where the first unit of a whole pair is looked up. */
+  /** Symbols of unpaired surrogates. They are not in `known`, because `known` is indexed by the first unit of a pair, too. */
   const lone = new Map<number, number>();
   return { symbolOf, known, inSet, sides, asked };
 
@@ -132,7 +135,7 @@ export function symbolsOf(pattern: Pattern, charge: (work: number) => void = () 
   }
 }
 
-/** 16 bits to a character. */
+/** Packs 16 bits into each character. */
 function packed(members: Uint8Array): string {
   let text = "";
   for (let from = 0; from < members.length; from += 16) {

@@ -2,38 +2,41 @@ import { holds, isEnd, type Symbols, symbolsOf } from "./alphabet.ts";
 import { op, type Pattern } from "./pattern.ts";
 
 /**
- * The deterministic automaton of a pattern, built as texts ask for it.
+ * The deterministic automaton of a pattern. It is built step by step while texts are searched.
  *
- * A1 A state is made of where the search may stand before the next character, and of what lies to its left. Which symbol comes
- *    next is known when a state is left, so assertions are decided then.
- * A2 The search may also begin at every position: the first instruction belongs to every state and is not listed.
- * A3 Making one transition visits each instruction at most once. When what is learned exceeds its bound all is forgotten, which
- *    costs time but never more than O(instructions) for a character.
+ * A1  A state contains the possible instructions before the next character, and the side bits of the character to the left. When the search
+ *     leaves a state, it knows the next symbol, so assertions are decided then.
+ * A2  The search may also begin at every position. The first instruction therefore belongs to every state and is not listed.
+ * A3  One transition visits each instruction at most once. When the cache exceeds its bound, all of it is dropped. That costs time, but
+ *     never more than O(instructions) for one character.
  */
 export interface State {
-  /** Instructions to go on with. */
+  /** The instructions at which the search continues. */
   readonly threads: readonly number[];
   readonly left: number;
   /** Indexed by symbol. */
   readonly next: (State | undefined)[];
 }
 
-/** Nothing that follows changes the answer. */
+/** Final states: no later character changes the result. */
 export const matched: State = { threads: [], left: 0, next: [] };
 export const failed: State = { threads: [], left: 0, next: [] };
 
-/** Instructions, transitions and set memberships kept for one pattern: some MB at the worst, a few KB as a rule. */
+/**
+ * The highest number of instructions, transitions and set memberships in the cache of one pattern. That is some MB in the worst case and
+ * usually a few KB.
+ */
 const weightBound = 200_000;
 
 export interface Automaton {
-  /** Replaced when all is forgotten; symbols and states from before mean nothing then. */
+  /** Replaced when the cache is dropped. Older symbols and states are then invalid. */
   symbols: Symbols;
-  /** Instructions visited so far: the work done, for tests. */
+  /** The number of visited instructions, for tests. */
   visits: number;
-  /** Visits, and what learning symbols and states took beside them: what a search is charged for. */
+  /** The cost of a search: visits, and the work to learn symbols and states. */
   work: number;
   readonly stateAt: (left: number) => State;
-  /** `learn`: keep the way, so that it is found in `state.next` the next time. The state returned is never out of date. */
+  /** `learn`: cache the transition in `state.next`. The returned state is always valid. */
   readonly advance: (state: State, symbol: number, learn: boolean) => State;
 }
 
@@ -48,12 +51,12 @@ export function automatonOf(pattern: Pattern): Automaton {
   return automaton;
 }
 
-/** One that has learned nothing yet. */
+/** Builds an automaton with an empty cache. */
 export function buildAutomaton(pattern: Pattern): Automaton {
   const { ops, xs, ys, sets, anchored } = pattern;
   const states = new Map<string, State>();
   let weight = 0;
-  /** Round in which an instruction was last visited. */
+  /** The round in which each instruction was last visited. */
   const seen = new Int32Array(ops.length);
   let round = 0;
   const stack: number[] = [];
@@ -85,7 +88,7 @@ export function buildAutomaton(pattern: Pattern): Automaton {
     return next === matched || next === failed ? next : { ...next, next: [] };
   }
 
-  /** The one state of this make. */
+  /** Returns the one cached state that equals this one. */
   function learned(state: State): State {
     if (state === matched || state === failed) return state;
     const threads = state.threads.toSorted((a, b) => a - b);

@@ -10,7 +10,7 @@ export interface CharacterSet {
 }
 
 interface CharacterProperty {
-  /** What stands between the brackets of a RegExp class. Only ever asked about one character: constant time. */
+  /** The text between the brackets of a RegExp class. It is only tested against one character, so the time is constant. */
   readonly unicode: string;
   readonly negated: boolean;
 }
@@ -19,7 +19,7 @@ type Range = readonly [first: number, last: number];
 
 const lastCodePoint = 0x10ffff;
 
-/** What `str.isspace` accepts. RegExp's own `\s` has U+FEFF in addition and lacks U+001C to U+001F and U+0085. */
+/** The characters for which `str.isspace` is true. RegExp's own `\s` also contains U+FEFF and lacks U+001C to U+001F and U+0085. */
 const spaces: readonly Range[] = [
   [0x09, 0x0d],
   [0x1c, 0x20],
@@ -33,7 +33,7 @@ const spaces: readonly Range[] = [
   [0x3000, 0x3000],
 ];
 
-/** What `str.isalnum` accepts, and the underscore. Combining marks are no word characters. */
+/** The characters for which `str.isalnum` is true, and the underscore. Combining marks are not word characters. */
 const wordCharacters = "\\p{L}\\p{N}_";
 
 /** One member of a set as written: characters, or a property. */
@@ -59,10 +59,10 @@ export function shorthand(letter: string): Member | undefined {
   }
 }
 
-/** `\p{name}`; undefined when Unicode, as the runtime knows it, has no such property. */
+/** `\p{name}`. Returns undefined if the runtime's Unicode version has no such property. */
 export function unicodeProperty(name: string, negated: boolean, ignoreCase: boolean): Member | undefined {
   if (!/^\w{1,60}(?:=\w{1,60})?$/.test(name)) return undefined;
-  // Without case an upper case letter is any letter that has case.
+  // If case is ignored, "upper case letter" means any letter that has case.
   const unicode = `\\p{${ignoreCase && /^L[ult]$/.test(name) ? "LC" : name}}`;
   try {
     propertyTest(unicode);
@@ -106,14 +106,14 @@ export function isWordCharacter(codePoint: number): boolean {
   return propertyTest(wordCharacters).test(String.fromCodePoint(codePoint));
 }
 
-/** The one character of a set, if it has no other. */
+/** Returns the only character of a set, or undefined if the set has several. */
 export function onlyMember(set: CharacterSet): number | undefined {
   const [first, last] = set.ranges;
   const single = set.ranges.length === 2 && first === last && set.properties.length === 0;
   return single && !set.negated && !set.ignoreCase ? first : undefined;
 }
 
-/** Never many: Unicode has some hundred properties, and only those that exist get here. */
+/** This map stays small: Unicode has some hundred properties, and only existing ones are added. */
 const propertyTests = new Map<string, RegExp>();
 
 function propertyTest(unicode: string): RegExp {

@@ -1,8 +1,10 @@
-/** This engine beside re2js, in milliseconds: a pattern that is read anew with a text it has not seen, and one that was used before. */
+/**
+ * Compares this engine with re2js, in milliseconds: a pattern that must be parsed and has a new text, and a pattern that was used before.
+ */
 import { RE2JS } from "re2js";
 import { effortOf, searchWithin } from "./search-within.ts";
 
-/** As a step of the engine has it. */
+/** The same allowance as in a step of the engine. */
 const effort = 13_000_000;
 const reply = "The median of an even number of values is the mean of the two in the middle. Grade: 7 of 10. ".repeat(
   220,
@@ -12,7 +14,10 @@ const log = Array.from({ length: 400 }, (_, i) => `test_${i} ... ${i % 37 === 0 
 );
 const letters = Array.from({ length: 200_000 }, (_, i) => ((i * i * 48_271) % 10_007 < 5_000 ? "a" : "b")).join("");
 
-/** Literals that never match stand first, so that nobody decides by looking for them alone. */
+/**
+ * Some texts begin with a literal of the pattern that leads to no match, so that neither engine can decide by searching for that literal
+ * alone.
+ */
 const cases: readonly (readonly [string, string, string])[] = [
   ["a verdict", "^(PASS|FAIL)\\b", "PASS\nBecause it is so."],
   ["a grade in 20 kB", "Grade: (\\d+) of 10", reply],
@@ -31,7 +36,7 @@ function search(source: string, text: string): boolean | null {
   return searched === null ? null : searched.found;
 }
 
-/** Mean of as many rounds as fit into half a second, at least one. */
+/** The mean over the rounds that fit into half a second, at least one. */
 function time(act: (round: number) => unknown): string {
   const start = performance.now();
   let round = 0;
@@ -44,7 +49,7 @@ console.log(
   `${"".padEnd(30)}${["ours, anew", "re2js, anew", "ours, again", "re2js, again"].map((head) => head.padStart(13)).join("")}  answers`,
 );
 for (const [name, source, text] of cases) {
-  // More spellings than are remembered.
+  // More variants than `parsePattern` remembers.
   const anew = (round: number) => source + "(?:)".repeat(round % 40);
   const known = RE2JS.compile(source);
   const times = [

@@ -2,14 +2,14 @@ import { type CharacterSet, onlyMember } from "./character-set.ts";
 import { assertion, type Op, op, type Pattern, patternBounds, Refusal } from "./pattern.ts";
 import type { Syntax, SyntaxTree } from "./syntax-tree.ts";
 
-/** Throws a Refusal when counted repeats, written out, exceed the bound. */
+/** Compiles a syntax tree. Throws a Refusal if the expanded counted repeats exceed the bound. */
 export function compileSyntax(source: string, { root, groupNames }: SyntaxTree): Pattern {
   const ops: Op[] = [];
   const xs: number[] = [];
   const ys: number[] = [];
   const sets: CharacterSet[] = [];
   const setIndex = new Map<CharacterSet | string, number>();
-  /** Of the outermost repeat that is being written. */
+  /** The offset of the outermost repeat that is being compiled. */
   let repeatOffset: number | undefined;
 
   write(root);
@@ -56,8 +56,8 @@ export function compileSyntax(source: string, { root, groupNames }: SyntaxTree):
   }
 
   /**
-   * x{2,4} is x x (x (x)?)?, x{2,} is x x+, x* is (x+)?: entered again only after x, the loop gives an x that can match
-   * nothing the same priorities as Python.
+   * x{2,4} becomes x x (x (x)?)?, x{2,} becomes x x+, and x* becomes (x+)?. The loop is entered again only after x, so an x that can match
+   * the empty text gets the same priorities as in Python.
    */
   function writeRepeat({ item, min, max, lazy, offset }: Extract<Syntax, { kind: "repeat" }>): void {
     const outerOffset = repeatOffset;
@@ -68,7 +68,7 @@ export function compileSyntax(source: string, { root, groupNames }: SyntaxTree):
     for (let count = 0; count < once; count++) {
       const before = ops.length;
       write(item);
-      // An item without instructions matches nothing any number of times.
+      // An item without instructions matches the empty text, however often it is repeated.
       if (ops.length === before) break;
     }
     const optional = endless ? (min === 0 ? 1 : 0) : max - min;

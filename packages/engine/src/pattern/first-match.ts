@@ -2,7 +2,7 @@ import { after, holds, leftSideAt, symbolAt } from "./alphabet.ts";
 import { automatonOf } from "./automaton.ts";
 import { op, type Pattern } from "./pattern.ts";
 
-/** Where the search may go on, best choice first, each with the positions it has noted. */
+/** The instructions at which the search may continue, best choice first, each with its saved text positions. */
 interface Threads {
   count: number;
   readonly at: Int32Array;
@@ -11,10 +11,11 @@ interface Threads {
 }
 
 /**
- * The positions noted by the leftmost match: for each group, the whole match first, its start and end, -1 where it took no part.
+ * Returns the saved positions of the leftmost match: start and end of the whole match, then of each group. -1 means that the group is not
+ * part of the match.
  *
- * Pike's simulation: all choices advance together, character by character, in the order of their priority, and the best choice
- * that reaches an instruction is the only one to visit it there. Once one matches, lesser choices are dropped.
+ * This is Pike's simulation: all choices advance together, character by character, in the order of their priority. Only the best choice
+ * that reaches an instruction visits it. When a choice matches, all lesser choices are dropped.
  */
 export function firstMatch(pattern: Pattern, text: string): Int32Array | null {
   const { ops, xs, ys, prefix, anchored } = pattern;
@@ -23,11 +24,11 @@ export function firstMatch(pattern: Pattern, text: string): Int32Array | null {
   const width = 2 * pattern.groupNames.length + 2;
   let current = noThreads(pattern, width);
   let following = noThreads(pattern, width);
-  /** Round in which an instruction was last visited. */
+  /** The round in which each instruction was last visited. */
   const seen = new Int32Array(ops.length);
   let round = 0;
   const slots = new Int32Array(width);
-  /** Instructions to visit. Below them, where a slot is to be set back: the position it had, then ~slot. */
+  /** The instructions to visit. An entry that restores a slot consists of the old position and then ~slot. */
   const stack: number[] = [];
   let best: Int32Array | null = null;
 
@@ -58,7 +59,7 @@ export function firstMatch(pattern: Pattern, text: string): Int32Array | null {
   }
   return best;
 
-  /** Everything reached from one instruction without a character more. True: it matches, and lesser choices are void. */
+  /** Visits every instruction that is reachable without another character. Returns true if one matches; then lesser choices are dropped. */
   function visit(from: number, at: number, left: number, right: number, members: Uint8Array | undefined): boolean {
     stack.push(from);
     while (stack.length > 0) {

@@ -6,9 +6,9 @@ function written(families: readonly (readonly number[])[]): readonly string[] {
 }
 
 describe("case families", () => {
-  it("leave out no letter of any plane", () => {
+  it("contain every letter of every plane", () => {
     const byFold = new Map<number, number[]>();
-    // The planes above have no letters of two cases, says all of Unicode.
+    // The higher planes have no letters with case. The thorough run checks all of Unicode.
     const last = inject("thorough") ? 0x10ffff : 0x1ffff;
     for (let codePoint = 0; codePoint <= last; codePoint++) {
       if (codePoint >= 0xd800 && codePoint <= 0xdfff) continue;
@@ -30,12 +30,12 @@ describe("case families", () => {
     ["i", "Iiİı"],
     ["ﬅ", "ﬅﬆ"],
     ["𐐀", "𐐀𐐨"],
-  ])("%s has the forms %s", (letter, forms) => {
+  ])("the family of %s consists of %s", (letter, forms) => {
     const family = caseFamilies().get(letter.codePointAt(0) ?? 0) ?? [];
     expect(new Set(String.fromCodePoint(...family))).toEqual(new Set(forms));
   });
 
-  it("agree with RegExp, which only leaves the Turkish letters out", () => {
+  it("equal those of RegExp, which only lacks the Turkish letters", () => {
     for (const [codePoint, family] of caseFamilies()) {
       const letter = String.fromCodePoint(codePoint);
       if ("İı".includes(letter)) continue;

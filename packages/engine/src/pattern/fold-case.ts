@@ -1,8 +1,8 @@
 /**
- * Which code points are one letter when case is ignored, as Python's `re` sees it: simple case folding, and in addition the
- * Turkish İ and ı with i and I.
+ * Finds the code points that are one letter if case is ignored, as in Python's `re`: simple case folding, and also the Turkish İ and ı with
+ * i and I.
  *
- * Only these spans hold letters with case; reading them takes about 10 ms, once. The test reads all.
+ * Only these spans contain letters with case. Reading them takes about 10 ms, once. The test reads all of Unicode.
  */
 const casedSpans: readonly (readonly [number, number])[] = [
   [0x0000, 0x058f],
@@ -16,7 +16,7 @@ const casedSpans: readonly (readonly [number, number])[] = [
   [0x1e900, 0x1e95f],
 ];
 
-/** Their case mappings are several characters long, so no single one leads from the first to the second. */
+/** Their case mappings have several characters, so no single mapping leads from the first to the second. */
 const irregular: ReadonlyMap<number, number> = new Map([
   [0x0130, 0x0069],
   [0x1fd3, 0x0390],
@@ -37,7 +37,7 @@ function single(text: string): number | undefined {
 
 let families: ReadonlyMap<number, readonly number[]> | undefined;
 
-/** For each code point that has others differing only in case: all of them, itself among them. */
+/** For each code point with case variants: all its variants, including itself. */
 export function caseFamilies(): ReadonlyMap<number, readonly number[]> {
   if (families === undefined) {
     const byFold = new Map<number, number[]>();

@@ -5,11 +5,11 @@ import { findPattern, searchPattern } from "./match-pattern.ts";
 import { parsePattern } from "./parse-pattern.ts";
 import type { Pattern } from "./pattern.ts";
 
-/** One pattern in our flavour, and in that of the engine it is compared with. */
+/** The same pattern in our syntax and in the syntax of the other engine. */
 interface Twin {
   readonly ours: string;
   readonly theirs: string;
-  /** Can match the empty text: engines differ in how they leave a loop over it. */
+  /** Whether it can match the empty text. Engines differ in how they leave a loop over the empty text. */
   readonly empty: boolean;
 }
 
@@ -105,7 +105,7 @@ describe("compared with RegExp", () => {
     maxLength: 8,
   });
 
-  /** Position by position: left to itself RegExp also tries assertions inside a surrogate pair. */
+  /** Searches position by position, because RegExp alone also tries assertions inside a surrogate pair. */
   function regExpFinds(source: string, flags: string, text: string): readonly [number, string] | null {
     const sticky = new RegExp(source, `uy${flags}`);
     for (let at = 0; at <= text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) {
@@ -116,7 +116,7 @@ describe("compared with RegExp", () => {
     return null;
   }
 
-  it.each(["", "i"])("with the flags '%s' a match is found where RegExp finds one", (flags) => {
+  it.each(["", "i"])("searchPattern finds a match if and only if RegExp does, with the flags '%s'", (flags) => {
     fc.assert(
       fc.property(twins(atoms, assertions, true), texts, ({ ours, theirs }, text) => {
         const pattern = parse(flags === "" ? ours : `(?${flags})${ours}`);
@@ -126,7 +126,7 @@ describe("compared with RegExp", () => {
     );
   });
 
-  it.each(["", "i"])("with the flags '%s' the match is the one RegExp finds", (flags) => {
+  it.each(["", "i"])("findPattern finds the same match as RegExp, with the flags '%s'", (flags) => {
     fc.assert(
       fc.property(twins(atoms, assertions, false), texts, ({ ours, theirs }, text) => {
         const match = findPattern(parse(flags === "" ? ours : `(?${flags})${ours}`), text);
@@ -147,7 +147,7 @@ describe("compared with RE2", () => {
   ];
   const texts = fc.string({ unit: fc.constantFrom("a", "b", "c", "B", "\n", "é", "😀"), maxLength: 12 });
 
-  it("a match is found where RE2 finds one", () => {
+  it("searchPattern finds a match if and only if RE2 does", () => {
     fc.assert(
       fc.property(twins(atoms, assertions, true), texts, ({ ours, theirs }, text) => {
         expect(searchPattern(parse(ours), text)).toBe(RE2JS.compile(theirs).matcher(text).find());
@@ -156,7 +156,7 @@ describe("compared with RE2", () => {
     );
   });
 
-  it("the match and its groups are the ones RE2 finds", () => {
+  it("findPattern finds the same match and groups as RE2", () => {
     fc.assert(
       fc.property(twins(atoms, assertions, false), texts, ({ ours, theirs }, text) => {
         const match = findPattern(parse(ours), text);

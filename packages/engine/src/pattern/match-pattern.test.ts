@@ -10,7 +10,7 @@ function pattern(source: string): Pattern {
   return parsed.pattern;
 }
 
-/** What is found, each time checked against the plain search. */
+/** The result of findPattern, checked against searchPattern. */
 function found(source: string, text: string): string | null {
   const match = findPattern(pattern(source), text);
   expect(searchPattern(pattern(source), text)).toBe(match !== null);
@@ -18,9 +18,9 @@ function found(source: string, text: string): string | null {
   return match === null ? null : text.slice(match.start, match.end);
 }
 
-describe("a pattern", () => {
+describe("findPattern", () => {
   it.each([
-    // Unanchored, the leftmost match.
+    // Unanchored patterns find the leftmost match.
     ["", "abc", ""],
     ["b", "abc", "b"],
     ["SUCCESS", "no SUCCES, but SUCCESS", "SUCCESS"],
@@ -38,14 +38,14 @@ describe("a pattern", () => {
     ["a{0}b", "ab", "b"],
     ["<.+?>", "<b><i>", "<b>"],
     ["<.+>", "<b><i>", "<b><i>"],
-    // Braces that count nothing are text.
+    // Braces without a count are text.
     ["a{", "a{", "a{"],
     ["a{}", "a{}", "a{}"],
     ["a{ 2}", "aa{ 2}", "a{ 2}"],
     ["x{,2}y", "xxxy", "xxy"],
     ["x{,}y", "xxxy", "xxxy"],
     ["}{", "}{", "}{"],
-    // A repeat of what can be nothing stops at nothing.
+    // A repeat of an item that can match the empty text stops at the empty text.
     ["(|a)*", "aa", ""],
     ["(|a)+", "aa", ""],
     ["(a*)*", "baa", ""],
@@ -134,11 +134,11 @@ describe("a pattern", () => {
     ["(?x:a b)c d", "abc d", "abc d"],
     ["(?x) (?i) a", "A", "A"],
     ["a(?#twice){2}", "aa", "aa"],
-  ])("%j in %j finds %j", (source, text, expected) => {
+  ])("searches for %j in %j and finds %j", (source, text, expected) => {
     expect(found(source, text)).toBe(expected);
   });
 
-  it("keeps what its groups took, the last time where repeated", () => {
+  it("returns the text of each group, and the last text of a repeated group", () => {
     const groups = (source: string, text: string) => findPattern(pattern(source), text)?.groups;
     expect(groups("(?P<points>\\d+)\\s*/\\s*(?<most>\\d+)", "Grade: 7 / 10")).toEqual(["7 / 10", "7", "10"]);
     expect(groups("(a)|(b)", "b")).toEqual(["b", null, "b"]);
@@ -155,7 +155,7 @@ describe("a pattern", () => {
     expect(findPattern(pattern("b"), "😀b")).toEqual({ start: 2, end: 3, groups: ["b"] });
   });
 
-  it("answers the same when asked again, in whatever order", () => {
+  it("gives the same result when texts are searched again, in any order", () => {
     const source = "(?m)^(\\w+)\\b.*x$";
     const texts = ["a x", "a x\n", "a y\nb x\nc", "\n", "", "😀 x", "é x", "a y"];
     const first = texts.map((text) => found(source, text));
@@ -165,7 +165,7 @@ describe("a pattern", () => {
 });
 
 describe("the work of a search", () => {
-  /** Instructions visited for one character, at most the number of instructions; transitions known already cost none. */
+  /** Instructions visited for one character, at most the number of instructions. Cached transitions cost none. */
   function visitsPerCharacter(
     source: string,
     text: string,
@@ -189,7 +189,7 @@ describe("the work of a search", () => {
     ["(?:.*a){20}b", long],
     ["(\\w+\\s?)*:", "the quick brown fox ".repeat(5_000)],
     ["(?i)(?:[a-z]+)*\\d", long],
-  ])("stays within its instructions for each character: %s", (source, text) => {
+  ])("visits each instruction at most once for each character: %s", (source, text) => {
     const instructions = pattern(source).ops.length;
     expect(searchPattern(pattern(source), text)).toBe(false);
     expect(visitsPerCharacter(source, text, searchPattern)).toBeLessThanOrEqual(instructions);
@@ -197,12 +197,12 @@ describe("the work of a search", () => {
     expect(visitsPerCharacter(source, matching, findPattern)).toBeLessThanOrEqual(2 * instructions);
   });
 
-  it("is next to none where the text brings nothing new", () => {
+  it("is almost zero if the text contains only cached transitions", () => {
     expect(visitsPerCharacter("(a|aa)*c", long, searchPattern)).toBeLessThan(0.001);
   });
 
-  it("stays within bounds when there are more states than are kept", () => {
-    // 2 ** 101 states: which of the last 101 characters were an a.
+  it("stays bounded if the pattern has more states than the cache", () => {
+    // This pattern needs 2 ** 101 states, because it must remember which of the last 101 characters were an a.
     const source = "[ab]*a[ab]{100}c";
     let seed = 1;
     const text = Array.from({ length: inject("thorough") ? 30_000 : 10_000 }, () => {
@@ -215,7 +215,7 @@ describe("the work of a search", () => {
     expect(found(source, `${text}a${"b".repeat(100)}c`)).toBe(`${text}a${"b".repeat(100)}c`);
   });
 
-  it("stays within bounds when there are more symbols than are kept", () => {
+  it("stays bounded if the pattern has more symbols than the cache", () => {
     const letters = Array.from({ length: 600 }, (_, index) => String.fromCodePoint(0x4e00 + index));
     const source = `(?:${letters.map((letter) => `[^${letter}]`).join("|")})!`;
     expect(found(source, `${letters.join("").repeat(2)}!`)).toBe(`${letters.at(-1)}!`);

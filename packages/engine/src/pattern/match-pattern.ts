@@ -3,10 +3,13 @@ import { type Automaton, automatonOf, failed, matched } from "./automaton.ts";
 import { firstMatch } from "./first-match.ts";
 import type { Pattern } from "./pattern.ts";
 
-/** Once a search has outgrown what is kept this often, learning costs it more than it saves. */
+/**
+ * After the cache has overflowed this number of times in one search, new transitions are no longer cached, because that would cost more
+ * than it saves.
+ */
 const lessons = 2;
 
-/** Does the pattern match anywhere in the text? */
+/** Returns whether the pattern matches anywhere in the text. */
 export function searchPattern(pattern: Pattern, text: string): boolean {
   const start = text.indexOf(pattern.prefix);
   return start >= 0 && searchFrom(automatonOf(pattern), text, start, Number.POSITIVE_INFINITY).found === true;
@@ -55,14 +58,14 @@ export function searchFrom(automaton: Automaton, text: string, start: number, mo
 }
 
 export interface PatternMatch {
-  /** UTF-16 units, as for `slice`. */
+  /** In UTF-16 units, as for `slice`. */
   readonly start: number;
   readonly end: number;
-  /** The whole match, then each group; null for a group that took no part. */
+  /** The whole match, then each group; null for a group that is not part of the match. */
   readonly groups: readonly (string | null)[];
 }
 
-/** The leftmost match, and of those the one that a backtracking search, trying choices in Python's order, finds first. */
+/** Finds the leftmost match. Of several leftmost matches, it returns the one that a backtracking search in Python's order finds first. */
 export function findPattern(pattern: Pattern, text: string): PatternMatch | null {
   const slots = searchPattern(pattern, text) ? firstMatch(pattern, text) : null;
   if (slots === null) return null;

@@ -78,13 +78,13 @@ describe("parsePattern", () => {
     expect(refusal(source)).toContain(`${offset}: ${message}`);
   });
 
-  it("names the outermost repeat when counted repeats, written out, exceed the bound", () => {
+  it("names the outermost repeat if the expanded counted repeats exceed the bound", () => {
     expect(refusal("x(?:(?:a{100}){100}){100}")).toContain("20: Counted repeats, written out, exceed 20000 steps");
     expect(refusal("(?:a|b){3,}(?:ab){10000}")).toContain("17: Counted repeats");
     expect(refusal("(?:ab){9999}")).toBe("accepted");
   });
 
-  it("writes out repeats of nothing without work", () => {
+  it("expands repeats of the empty text without work", () => {
     expect(refusal("(?:(?:(?:){20000}){20000}){20000}")).toBe("accepted");
   });
 
@@ -104,13 +104,13 @@ describe("parsePattern", () => {
     },
   );
 
-  it("gives plain data, the names of groups in their order", () => {
+  it("returns plain data with the names of the groups in their order", () => {
     const parsed = parsePattern("(a)(?P<points>\\d+)/(?<most>\\d+)");
     expect(parsed).toMatchObject({ ok: true, pattern: { groupNames: [null, "points", "most"] } });
     expect(JSON.parse(JSON.stringify(parsed))).toEqual(parsed);
   });
 
-  it("knows what every match begins with", () => {
+  it("finds the text with which every match begins", () => {
     expect(parsePattern("(SUC)CESS+!")).toMatchObject({ pattern: { prefix: "SUCCESS", anchored: false } });
     expect(parsePattern("(?:a|b)c")).toMatchObject({ pattern: { prefix: "" } });
     expect(parsePattern("a?b")).toMatchObject({ pattern: { prefix: "" } });
@@ -121,7 +121,7 @@ describe("parsePattern", () => {
     expect(parsePattern("^a|b")).toMatchObject({ pattern: { anchored: false } });
   });
 
-  it("never throws, and refuses inside the source", () => {
+  it("never throws, and reports offsets inside the source", () => {
     const piece = fc.oneof(
       fc.constantFrom(
         "(",

@@ -8,8 +8,8 @@ export type ParsedPattern =
   | { readonly ok: false; readonly message: string; readonly offset: number };
 
 /**
- * The newest patterns, with what searches have learned about them: a class of runs asks the same few questions over and over.
- * Measured: parsing and searching a line of text takes 150 µs anew, 1.5 µs from here.
+ * The newest patterns with the caches of their searches, because the runs of a class use the same few patterns again and again. Measured:
+ * parsing and searching one line of text takes 150 µs for a new pattern and 1.5 µs for a remembered one.
  */
 const remembered = new Map<string, ParsedPattern>();
 const rememberedBound = 32;

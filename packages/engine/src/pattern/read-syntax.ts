@@ -49,7 +49,7 @@ export function readSyntax(source: string): SyntaxTree {
     return options.length === 1 && only !== undefined ? only : { kind: "choice", options };
   }
 
-  /** `outermost`: the flags that stand first here hold for the whole pattern. */
+  /** `outermost`: flags at the beginning of this sequence apply to the whole pattern. */
   function readSequence(given: Flags, outermost: boolean): Syntax {
     let flags = given;
     const items: Syntax[] = [];
@@ -90,7 +90,7 @@ export function readSyntax(source: string): SyntaxTree {
     return items.length === 1 && only !== undefined ? only : { kind: "sequence", items };
   }
 
-  /** White space and # comments of a verbose pattern. */
+  /** Skips white space and # comments of a verbose pattern. */
   function skipped(): boolean {
     const start = at;
     while (at < source.length && " \t\n\r\f\v".includes(source[at] ?? "")) at++;
@@ -120,7 +120,7 @@ export function readSyntax(source: string): SyntaxTree {
 
   function readFlagLetters(letters: string, start: number): readonly (keyof Flags)[] {
     return [...letters].flatMap((letter, index) => {
-      // Patterns know Unicode anyway.
+      // Patterns always use Unicode, so the flag `u` has no effect.
       if (letter === "u") return [];
       const flag = Object.hasOwn(flagLetters, letter) ? flagLetters[letter] : undefined;
       if (flag === undefined) {
@@ -141,7 +141,7 @@ export function readSyntax(source: string): SyntaxTree {
     const comma = accept(",");
     const high = comma ? readDigits() : low;
     if (!accept("}") || (low === "" && !comma)) {
-      // As it stands it is text.
+      // The brace is not a quantifier, so it is text.
       at = start;
       return undefined;
     }
@@ -219,7 +219,7 @@ export function readSyntax(source: string): SyntaxTree {
     const item = readChoice(flags, false);
     depth--;
     if (!accept(")")) throw new Refusal("This group is not closed. Add a ), or write \\( for the character.", start);
-    // A sequence around it, so that a group of one assertion or one repeat can be repeated.
+    // The sequence around the item allows a group of one assertion or one repeat to be repeated.
     return { kind: "sequence", items: [item] };
   }
 
@@ -270,7 +270,7 @@ export function readSyntax(source: string): SyntaxTree {
         at++;
         return { kind: "assertion", assertion: assertion.noWordBoundary };
     }
-    // \0 and three octal digits are a character, other numbers a backreference.
+    // \0 and three octal digits are a character; other numbers are a backreference.
     const octal = /^(?:0[0-7]{0,2}|[0-3][0-7]{2})/.exec(source.slice(at, at + 3))?.[0];
     if (octal !== undefined) {
       at += octal.length;
@@ -281,7 +281,7 @@ export function readSyntax(source: string): SyntaxTree {
     return typeof member === "number" ? literal(member, flags) : set(characterSet([member], false, flags.ignoreCase));
   }
 
-  /** After a backslash, in a class or outside: one character, or a kind of characters. */
+  /** Reads one character or a class of characters after a backslash, inside or outside brackets. */
   function readMember(flags: Flags, start: number): number | Member {
     if (at >= source.length) throw new Refusal("A backslash ends the pattern. Write \\\\ for the character.", start);
     const codePoint = readCodePoint();

@@ -11,10 +11,10 @@ export type Syntax =
       readonly kind: "repeat";
       readonly item: Syntax;
       readonly min: number;
-      /** Infinity: no end. */
+      /** Infinity means no upper bound. */
       readonly max: number;
       readonly lazy: boolean;
-      /** Where the quantifier stands in the source. */
+      /** The position of the quantifier in the source. */
       readonly offset: number;
     };
 

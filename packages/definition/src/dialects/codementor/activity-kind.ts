@@ -1,4 +1,4 @@
-/** Kinds of activities as ids spell them: the text before the first underscore, in any case. */
+/** The kinds of activities as they appear in ids: the text before the first underscore, in any case. */
 export const activityKinds = [
   "START",
   "SET",
@@ -25,7 +25,7 @@ export function activityKind(id: string): ActivityKind | null {
   return byWord.get(word) ?? byWord.get(word.toUpperCase()) ?? null;
 }
 
-/** The event a handler's id names: ON_SUCCESS, its old misspelling, or ON_FAILED. */
+/** The event in a handler's id: ON_SUCCESS, its old misspelling, or ON_FAILED. */
 export function handledEvent(id: string): "success" | "misspelt success" | "failed" | null {
   const event = (id.split("_")[1] ?? "").toUpperCase();
   return event === "SUCCESS"

@@ -2,7 +2,7 @@ import type { NameUse } from "./collect-names.ts";
 import { roleOf } from "./read-document.ts";
 import type { WorkflowReport } from "./workflow-codes.ts";
 
-/** Names that are neither a prompt of the file nor given a value anywhere: most are misspelt. */
+/** Reports names that are not a prompt of the file and get no value anywhere. Most of them are misspelt. */
 export function checkNames(
   uses: readonly NameUse[],
   prompts: readonly string[],

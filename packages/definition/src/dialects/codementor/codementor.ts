@@ -4,7 +4,7 @@ import { parseWorkflow } from "./parse-workflow.ts";
 import { workflowCodes } from "./workflow-codes.ts";
 
 const markdownName = /\.(?:md|markdown)$/i;
-/** A flowchart's fence, or the section that holds one. */
+/** The fence of a flowchart, or the heading of the section that contains it. */
 const markdownContent = /^(?: {0,3}(?:`{3,}|~{3,})[ \t]*mermaid\b| {0,3}#[ \t]+workflow[ \t#]*$)/im;
 
 export const codementor: DialectRules = {

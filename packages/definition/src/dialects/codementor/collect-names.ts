@@ -1,17 +1,17 @@
-/** Names a workflow uses and names it gives a value, so that a misspelt one is found before a run. */
+/** Collects the names that a workflow uses and the names that it gives a value, so that a misspelt name is found before a run. */
 import type { Condition, Node, Operand, Param } from "@markmill/engine";
 import type { Place } from "../../finding.ts";
 import { placesIn } from "../../template-places.ts";
 
 export interface NameUse {
-  /** place: `{{NAME}}`. check: left side. assign, prompt: the whole caption. */
+  /** place: `{{NAME}}`. check: the left side. assign, prompt: the whole caption. */
   readonly as: "place" | "check" | "assign" | "prompt";
   readonly name: string;
   readonly where: string;
   readonly at: Place;
 }
 
-/** What of a node is filled when it runs. */
+/** The texts of a node whose placeholders are filled when it runs. */
 export function textsOfNode(node: Node): string[] {
   const operand =
     node.kind === "prompt"
@@ -26,7 +26,7 @@ export function textsOfNode(node: Node): string[] {
   return node.kind === "execute" && node.command !== null ? [node.command] : [];
 }
 
-/** Of a prompt that stands in the front matter, where lines are not known. */
+/** For a prompt in the front matter, whose line numbers are unknown: all its names get the same place. */
 export function usesOfText({
   id,
   text,
@@ -72,7 +72,7 @@ function leftNames(condition: Condition): string[] {
   return condition.left.from === "name" ? [condition.left.name] : [];
 }
 
-/** May name one twice: whoever joins the lists of several files makes a set of them. */
+/** May contain a name twice. The callers that join the lists of several files build a set. */
 export function definedNames(params: readonly Param[], nodes: Iterable<Node>): string[] {
   const names = params.map(({ name }) => name);
   for (const node of nodes) if (node.kind === "set" && node.target.to === "variable") names.push(node.target.name);

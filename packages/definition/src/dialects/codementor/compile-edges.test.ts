@@ -7,7 +7,7 @@ function read(chart: string) {
   return { program, findings: findings.map(({ severity, code, fix }) => ({ is: `${severity} ${code}`, fix })) };
 }
 
-describe("edges into handlers", () => {
+describe("an edge into a handler", () => {
   it.each([
     ["a check to ON_FAILED", "START --> CHECK_A{RESULT == x} -->|NO| ON_FAILED --> SET_R[R=1]", "FAILED"],
     ["a step to ON_SUCCESS", "START --> SET_A[A=1] --> ON_SUCCESS --> SET_R[R=1]", "SUCCESS"],
@@ -15,7 +15,7 @@ describe("edges into handlers", () => {
     ["a handler to itself", "START --> SUCCESS\nON_FAILED --> ON_FAILED", "FAILED"],
     ["a handler to the other", "START --> SUCCESS\nON_SUCCESS --> ON_FAILED", "FAILED"],
     ["the start to a handler", "START --> ON_SUCCESS", "SUCCESS"],
-  ])("%s: an error that names the end to lead to", (_, chart, end) => {
+  ])("from %s is an error that names the right end", (_, chart, end) => {
     const { program, findings } = read(chart);
     expect(program).toBeNull();
     expect(findings.filter(({ is }) => is.startsWith("error"))).toEqual([
@@ -24,11 +24,11 @@ describe("edges into handlers", () => {
   });
 });
 
-describe("edges that are never taken", () => {
+describe("an edge on failure that is never taken", () => {
   it.each([
     ["START", "START --> SET_A[A=1]\nSTART -->|FALSE| SET_A"],
     ["a handler", "START --> SET_A[A=1]\nON_FAILED -->|ERROR| SET_A"],
-  ])("%s cannot fail", (_, chart) => {
+  ])("is a warning if its source cannot fail: %s", (_, chart) => {
     const { program, findings } = read(chart);
     expect(program).not.toBeNull();
     expect(findings.map(({ is }) => is)).toEqual(["warning EDGE_NEVER_TAKEN"]);

@@ -7,14 +7,17 @@ import type { WorkflowReport } from "./workflow-codes.ts";
 const success = ["YES", "TRUE", "OK", "SUCCESS"];
 const failure = ["NO", "FALSE", "ERROR", "FAILED", "ELSE", "FAIL", "OTHER"];
 
-/** The outcome a label names, or null. */
+/** Returns the outcome that a label names, or null. */
 function outcomeOf(label: string | null): "ok" | "fail" | null {
   const word = label?.trim().toUpperCase() ?? null;
   if (word === null || success.includes(word)) return "ok";
   return failure.includes(word) ? "fail" : null;
 }
 
-/** Links as edges, in the order drawn, at most one per node and outcome. `places` goes with `edges`, by position. */
+/**
+ * Compiles links to edges in the order of the drawing, at most one per node and outcome. `places` contains the place of each edge, by
+ * position.
+ */
 export function compileEdges(links: readonly Link[], report: WorkflowReport): { edges: Edge[]; places: Place[] } {
   const drawn: ({ edge: Edge; at: Place } | null)[] = [];
   const taken = new Map<string, number>();

@@ -17,13 +17,13 @@ describe("double quotes inside a quoted caption", () => {
     'CHECK{"Check: RESULT == "OK""}',
     'PROMPT["Prompt: "hello""]',
     'ASK["Ask: is "x" right or "y""]',
-  ])("%s is an error that tells how to write them", (node) => {
+  ])("are an error that explains how to write them: %s", (node) => {
     const { findings } = read(node);
     expect(findings.map(({ severity, code }) => `${severity} ${code}`)).toEqual(["error CAPTION_QUOTES"]);
     expect(findings[0]?.fix).toContain("#quot;");
   });
 
-  it("written as #quot; are text", () => {
+  it("are text if they are written as #quot;", () => {
     const { node, findings } = read('EXECUTE["Execute: echo #quot;hi#quot;"]');
     expect(findings).toEqual([]);
     expect(node).toMatchObject({ command: 'echo "hi"' });
@@ -35,7 +35,7 @@ describe("double quotes inside a quoted caption", () => {
     expect(node).toMatchObject({ question: '"Set: x" or not?' });
   });
 
-  it("the fix for a missing prefix is a caption that can be read", () => {
+  it("the fix for a missing prefix is a valid caption", () => {
     const { findings } = read("EXECUTE[#quot;my tool#quot; -x<br>ls]");
     expect(findings.map(({ code, fix }) => [code, fix])).toEqual([
       ["CAPTION_PREFIX", 'Write EXECUTE["Execute: #quot;my tool#quot; -x<br>ls"].'],
@@ -49,7 +49,7 @@ describe("settings on a PROMPT", () => {
     ["presence-penalty: -1", { presencePenalty: -1 }],
     ["temperature: 1e-7", { temperature: 1e-7 }],
     ["max-output-tokens: 800", { maxOutputTokens: 800 }],
-  ])("%s is read", (attribute, settings) => {
+  ])("accepts %s", (attribute, settings) => {
     expect(read(`PROMPT["Prompt: 'x'"]@{ ${attribute} }`).node).toMatchObject({ settings });
   });
 
@@ -60,13 +60,13 @@ describe("settings on a PROMPT", () => {
     "max-output-tokens: 0x10",
     "max-output-tokens: 1.5",
     "top-p: Infinity",
-  ])("%s is refused", (attribute) => {
+  ])("refuses %s", (attribute) => {
     expect(codes(`PROMPT["Prompt: 'x'"]@{ ${attribute} }`)).toEqual(["error ATTRIBUTE_VALUE"]);
   });
 });
 
 describe("ASK", () => {
-  it("refuses a time to wait of more than ten years", () => {
+  it("refuses a timeout of more than ten years", () => {
     const { findings } = read('ASK@{ label: "Ask: well?", timeout: 4000d }');
     expect(findings.map(({ code, message }) => [code, message])).toEqual([
       ["ATTRIBUTE_VALUE", '"4000d" is not a time to wait: expected at most 10 years (3650d).'],
@@ -93,17 +93,17 @@ describe("a literal \\n in a command", () => {
     ]);
   });
 
-  it("is kept when it is written #92;n", () => {
+  it("is kept if it is written as #92;n", () => {
     const { node, findings } = read(`EXECUTE["Execute: printf 'a#92;nb'"]`);
     expect(findings).toEqual([]);
     expect(node).toMatchObject({ command: String.raw`printf 'a\nb'` });
   });
 
-  it("a <br> and a line of the caption itself are meant", () => {
+  it("a <br> and a real line break in the caption cause no warning", () => {
     expect(codes('EXECUTE["Execute: cd x<br>ls\n  pwd"]')).toEqual([]);
   });
 
-  it("is kept without a word outside of commands", () => {
+  it("causes no warning outside commands", () => {
     expect(codes(String.raw`ASSIGN["Assign: 'a\nb'"]`)).toEqual([]);
   });
 });

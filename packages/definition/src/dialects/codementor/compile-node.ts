@@ -1,4 +1,4 @@
-/** One vertex of the flowchart as one node of the program: what its id, caption and attributes say. */
+/** Compiles one vertex of the flowchart to one node of the program, from its id, caption and attributes. */
 import {
   type Condition,
   type Json,
@@ -27,21 +27,21 @@ export interface NodeContext {
   readonly lenient: boolean;
   /** Names of the workflow's tools. */
   readonly tools: readonly string[];
-  /** Ids that have a caption, for "did you mean" where one lacks it. */
+  /** Ids that have a caption, for "did you mean" at a vertex without a caption. */
   readonly defined: () => Iterable<string>;
-  /** The key of the program a CALL names. */
+  /** Returns the key of the program that a CALL names. */
   readonly callee: (node: string, written: string, at: Place) => string;
-  /** A file operand's path below the root; null: it leaves the root (reported). */
+  /** Returns the path of a file operand below the root; null, with a finding, if the path leaves the root. */
   readonly file: (written: string, at: Place) => string | null;
-  /** The JSON Schema that is named, or read from a file; null: it cannot be used (reported). */
+  /** Returns the JSON Schema, by its name or from a file; null, with a finding, if it cannot be used. */
   readonly schema: (written: string, at: Place) => Json | null;
-  /** A path that is written to. */
+  /** Returns the path of a file that the node writes; null, with a finding, if the path leaves the root. */
   readonly target: (written: string, at: Place) => string | null;
 }
 
 type Activity = Exclude<ActivityKind, "PARAMS">;
 
-/** Attributes that belong to the drawing. */
+/** Attributes that concern only the drawing. */
 const drawing = new Set([
   "shape",
   "label",
@@ -66,14 +66,14 @@ const attributesOf: Partial<Record<Activity, readonly string[]>> = {
   CHECK: ["verdicts", "number", "decimal"],
 };
 
-/** Captions the seed wants to begin with a word of their own. */
+/** Activities whose captions should begin with a word of their own. */
 const wantsPrefix = new Set<Activity>(["PROMPT", "EXECUTE"]);
 export const captionPrefix = /^\s*(prompt|execute|grade|assign|set|check|ask|call)\s*:/i;
-/** What is left of `["Execute: echo "hi""]`: the inner quotes end the caption, so its outer ones became part of it. */
+/** Matches the rest of `["Execute: echo "hi""]`. The inner quotes end the caption, so its outer quotes became part of it. */
 export const quotedPrefix = /^\s*"\s*(prompt|execute|grade|assign|set|check|ask|call)\s*:/i;
 
 interface Caption {
-  /** Without prefix and outer white space. */
+  /** Without the prefix and outer white space. */
   readonly text: string;
   readonly at: Place;
 }
@@ -162,7 +162,7 @@ function compileActivity(
   }
 }
 
-/** Commands of a reply may be a student's words in a model's mouth: they never run where the verdict is made. */
+/** Commands of a reply may repeat a student's words, so they never run in the session that decides the grade. */
 function sessionOf(vertex: Vertex, caption: Caption, report: WorkflowReport): { session?: "judge" } {
   const session = choice(vertex, "session", { judge: "judge", student: "student" }, "student", report);
   if (session === "student") return {};
@@ -217,11 +217,11 @@ function readCaption(vertex: Vertex, kind: Activity, report: WorkflowReport): Ca
   return { text, at: vertex.captionAt === null ? at : shift(at, skipped) };
 }
 
-/** The caption; where inner quotes broke it, what the author most likely means, so that the rest is looked at all the same. */
+/** Returns the caption. If inner quotes broke it, returns the most likely intended text, so that the rest is checked, too. */
 function withoutOuterQuotes(vertex: Vertex, kind: Activity, at: Place, report: WorkflowReport): string {
   const written = vertex.caption ?? "";
   const word = quotedPrefix.exec(written)?.[1]?.toUpperCase();
-  // A question may well begin with such a word in quotes.
+  // A question may begin with such a word in quotes.
   if (word === undefined || (kind === "ASK" && word !== "ASK")) return written;
   report.error(
     "CAPTION_QUOTES",
@@ -240,7 +240,10 @@ function shift(at: Place, columns: number): Place {
   return { ...at, column: at.column + columns };
 }
 
-/** `'constant'`, `"constant"` (the same quote twice stands for one, as in CHECK), `file:path`, or a name. null: a path that leaves the root. */
+/**
+ * Reads `'constant'`, `"constant"` (a doubled quote means one quote, as in CHECK), `file:path`, or a name. Returns null for a path that
+ * leaves the root.
+ */
 function operand(text: string, at: Place, context: NodeContext): Operand | null {
   const constant = unquote(text);
   if (constant !== null) return { from: "template", text: constant };
@@ -320,14 +323,14 @@ function compileSet(caption: Caption, context: NodeContext): Node | null {
   return value === null ? null : { kind: "set", target: { to: "variable", name: left }, value };
 }
 
-/** The text that a value is for certain: a name may be a variable. */
+/** Returns the text of a value that is certainly constant, or null. A name may be a variable. */
 function constantOf(value: Operand): string | null {
   const text =
     value.from === "template" ? value.text : value.from === "name" && !isParamName(value.name) ? value.name : null;
   return text === null || text.includes("{{") ? null : text;
 }
 
-/** As for the default of a parameter; a value that only the run knows is checked there. */
+/** Checks a constant like the default of a parameter. The run checks a value that is known only then. */
 function checkSetting(name: string, value: Operand, at: Place, report: WorkflowReport): void {
   const constant = constantOf(value);
   const problem = constant === null ? null : settingProblem(name, constant);
@@ -340,7 +343,7 @@ function checkSetting(name: string, value: Operand, at: Place, report: WorkflowR
   );
 }
 
-/** A name may be a variable that holds a status, a constant must be one. */
+/** A name may be a variable that contains a status. A constant must be a valid status. */
 function checkStatus(value: Operand, at: Place, report: WorkflowReport): void {
   const constant = constantOf(value);
   if (constant === null || runStatuses.includes(constant.trim())) return;
@@ -367,7 +370,7 @@ function compileCheck(vertex: Vertex, caption: Caption, context: NodeContext): N
   };
 }
 
-/** Which number a CHECK compares, and how its decimals are separated. */
+/** Reads which number a CHECK compares, and which sign separates its decimals. */
 function numbersOf(vertex: Vertex, report: WorkflowReport): NumberReading {
   const which = attribute(vertex, "number");
   const word = which?.text.trim().toLowerCase();
@@ -392,7 +395,7 @@ function numbersOf(vertex: Vertex, report: WorkflowReport): NumberReading {
 
 const ordered: ReadonlySet<string> = new Set(["greater", "greaterEqual", "less", "lessEqual"]);
 
-/** The comparisons of numbers with how they are read. A number that the author wrote must have one reading. */
+/** Adds to each comparison of numbers the way in which its numbers are read. A number that the author wrote must have one reading. */
 function withNumbers(
   condition: Condition,
   numbers: NumberReading,
@@ -499,7 +502,7 @@ function choice<Value extends string>(
   return otherwise;
 }
 
-/** All tools of the workflow, or those it names; `none`: none of them. */
+/** Returns all tools of the workflow, or the named ones; `none` means no tools. */
 function offered(
   vertex: Vertex,
   { tools, report }: NodeContext,

@@ -22,7 +22,7 @@ describe("parameters that are settings", () => {
     "AI_MAX_PROMPT_LENGTH=1000",
     "MAX_POINTS=many",
     "AI_TUTOR=yes",
-  ])("%s is sound", (params) => {
+  ])("accepts %s", (params) => {
     expect(read(params).codes).toEqual([]);
   });
 
@@ -45,13 +45,13 @@ describe("parameters that are settings", () => {
     "AI_TOP_P=1.1",
     "AI_MAX_OUTPUT_TOKENS=0",
     "AI_MAX_PROMPT_LENGTH=1.5",
-  ])("%s is refused", (params) => {
+  ])("refuses %s", (params) => {
     expect(read(params).codes).toEqual(["error PARAM_NUMBER"]);
   });
 });
 
-describe("duplicates", () => {
-  it("keep the place of the first and the default of the last", () => {
+describe("duplicate parameters", () => {
+  it("keep the position of the first and the default of the last", () => {
     const { params, codes } = read("A=1, B=1, A=2, C=1, C=2, B=2");
     expect(codes).toEqual(Array(3).fill("warning PARAM_DUPLICATE"));
     expect(params).toEqual([
@@ -61,7 +61,7 @@ describe("duplicates", () => {
     ]);
   });
 
-  it("names of an object's own members are names like others", () => {
+  it("names such as constructor and __proto__ are ordinary names", () => {
     const { params, codes } = read("constructor=1, __proto__=2, toString");
     expect(codes).toEqual([]);
     expect(params?.map(({ name }) => name)).toEqual(["constructor", "__proto__", "toString"]);

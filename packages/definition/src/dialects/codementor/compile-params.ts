@@ -12,7 +12,7 @@ export interface CompiledParams {
   readonly places: SourceMap["params"];
 }
 
-/** Parameters of the front matter and all PARAMS nodes, in order; a later default stands in place of an earlier. */
+/** Compiles the parameters of the front matter and of all PARAMS nodes, in order. A later default replaces an earlier one. */
 export function compileParams(
   vertices: readonly Vertex[],
   declared: FrontMatter["params"],
@@ -38,13 +38,12 @@ export function compileParams(
   return list;
 }
 
-/** Names that a run writes, so that a given value would be lost, or taken for what the run found out. */
+/** Names that a run writes itself. A given value would be lost, or mistaken for a result of the run. */
 const reserved: ReadonlySet<string> = new Set(["RESULT", "CONTENT", "STATUS", "EXIT_CODE"]);
 
 /**
- * `places` is also what tells whether a name is known: with 71,000 parameters in 1 MB each further table of names costs about
- * 20 ms and grows faster than the text. Only a list with duplicates pays for an index. It has no prototype, so that `__proto__`
- * is a name like any other.
+ * `places` also shows whether a name is known. With 71,000 parameters in 1 MB, each further table of names costs about 20 ms and grows
+ * faster than the text. Only a list with duplicates needs an index. `places` has no prototype, so that `__proto__` is an ordinary name.
  */
 class ParamList implements CompiledParams {
   readonly params: Param[] = [];

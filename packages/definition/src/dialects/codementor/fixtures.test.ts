@@ -25,10 +25,10 @@ const conditionOf = (program: Program, id: string): Condition | undefined => {
   return node?.kind === "check" ? node.condition : undefined;
 };
 
-describe("sound workflows", () => {
-  it("are many", () => expect(sound.length).toBeGreaterThanOrEqual(20));
+describe("valid workflows", () => {
+  it("there are at least 20 of them", () => expect(sound.length).toBeGreaterThanOrEqual(20));
 
-  it.each(sound)("%s compiles, and its only warnings are the expected ones", (path) => {
+  it.each(sound)("%s compiles, and has only the expected warnings", (path) => {
     const expected: Record<string, string[]> = {
       "fences.wf.md": ["PROMPT_CUT"],
       "handlers.wf.md": ["HANDLER_SPELLING"],
@@ -41,7 +41,7 @@ describe("sound workflows", () => {
     expect(definition?.root).toBe(path);
   });
 
-  it.each(sound)("%s is the same program after it was written and read again", (path) => {
+  it.each(sound)("%s gives the same program after it is formatted and parsed again", (path) => {
     const { definition } = loadDefinition(workspace, path);
     for (const [file, program] of Object.entries(definition?.programs ?? {}))
       expect(parseWorkflow(formatWorkflow(program, { file }), file, workspace).program).toEqual(program);
@@ -51,7 +51,7 @@ describe("sound workflows", () => {
 
 describe("broken workflows", () => {
   const shelf = openWorkspace(`${folder}/broken`);
-  it("are many", () => expect(broken.length).toBeGreaterThanOrEqual(25));
+  it("there are at least 25 of them", () => expect(broken.length).toBeGreaterThanOrEqual(25));
 
   it.each(broken)("%s gives all its findings at their places", (path) => {
     const expected = readFileSync(`${folder}/broken/${path.replace(".wf.md", ".findings")}`, "utf8");
@@ -66,8 +66,8 @@ describe("broken workflows", () => {
   });
 });
 
-describe("what the fixtures mean", () => {
-  it("the toolchain probe compiles to the flow that is drawn", () => {
+describe("fixtures compile to the expected programs", () => {
+  it("the toolchain probe compiles to the drawn flow", () => {
     const program = load("toolchain.wf.md");
     expect(program).toMatchObject({
       form: 1,
@@ -108,7 +108,7 @@ describe("what the fixtures mean", () => {
     expect(program.prompts.System?.role).toBe("system");
   });
 
-  it("every bracket holds a caption", () => {
+  it("every kind of bracket can contain a caption", () => {
     const program = load("shapes.wf.md");
     const values = Object.values(program.nodes).flatMap((node) => (node.kind === "set" ? [node.value] : []));
     expect(values).toEqual(Array.from({ length: 12 }, (_, index) => ({ from: "template", text: String(index + 1) })));
@@ -127,7 +127,7 @@ describe("what the fixtures mean", () => {
     expect(conditionOf(program, "CHECK_9")).toMatchObject({ right: { text: "(?m)^Total:\\s*\\d+$" } });
   });
 
-  it("labels of every spelling say success or failure, and dashed lines carry no flow", () => {
+  it("labels of every spelling mean success or failure, and dashed lines carry no flow", () => {
     const { edges, nodes } = load("labels.wf.md");
     const targets = (on: string) => edges.filter((edge) => edge.on === on).map(({ to }) => to);
     expect(targets("fail")).toEqual(["FAILED", "FAILED", "FAILED", "FAILED_D", "FAILED_E", "SUCCESS_EARLY", "FAILED"]);
@@ -145,7 +145,7 @@ describe("what the fixtures mean", () => {
     expect(nodes.FAILED_E).toEqual({ kind: "end", outcome: "failed", label: "not this one" });
   });
 
-  it("front matter sets model, limits and lenient verdicts", () => {
+  it("front matter sets the model, limits and lenient verdicts", () => {
     const program = load("verdict-loop.wf.md");
     expect(program.settings).toEqual({ model: "house-model" });
     expect(program.limits).toMatchObject({ hits: 5, steps: 60, depth: 20, nanodollars: 250_000_000, timeMs: 600_000 });
@@ -154,7 +154,7 @@ describe("what the fixtures mean", () => {
     expect(program.prompts["System Grader"]?.role).toBe("system");
   });
 
-  it("agents have settings of their own, nodes may differ", () => {
+  it("agents have their own settings, and nodes may override them", () => {
     const program = load("agents.wf.md");
     expect(program.settings).toEqual({ model: "small", temperature: 0.2, maxOutputTokens: 800 });
     expect(program.agents).toEqual({
@@ -171,7 +171,7 @@ describe("what the fixtures mean", () => {
     expect(program.prompts["Assistant Example"]?.role).toBe("assistant");
   });
 
-  it("sandbox needs and literal commands", () => {
+  it("sandbox needs and literal commands are read", () => {
     const program = load("sandbox.wf.md");
     expect(program.sandbox).toEqual({
       image: "course/java:21",
@@ -201,7 +201,7 @@ describe("what the fixtures mean", () => {
     });
   });
 
-  it("ASK has a question, a time to wait and an answer for want of one", () => {
+  it("an ASK has a question, a timeout, and an answer for the timeout", () => {
     const { nodes } = load("ask-lecturer.wf.md");
     expect(nodes.ASK_LECTURER).toEqual({
       kind: "ask",
@@ -212,7 +212,7 @@ describe("what the fixtures mean", () => {
     expect(nodes.ASK_AGAIN).toEqual({ kind: "ask", question: "" });
   });
 
-  it("SET, ASSIGN and PROMPT take names, constants and files", () => {
+  it("SET, ASSIGN and PROMPT accept names, constants and files", () => {
     const { nodes, files } = load("sets.wf.md");
     const set = (id: string) => (nodes[id]?.kind === "set" ? [nodes[id].target, nodes[id].value] : []);
     expect(set("SET_2")).toEqual([
@@ -228,7 +228,7 @@ describe("what the fixtures mean", () => {
     expect(files).toEqual({ "shared/rubric.md": "- 40 points: it runs\n- 60 points: it is explained\n" });
   });
 
-  it("includes are inserted where they stand, relative to the file that includes", () => {
+  it("an include is inserted at its position, relative to the including file", () => {
     const { prompts } = load("includes.wf.md");
     expect(prompts["User First"]?.text).toBe(
       'Write feedback.\n\nBe kind, be brief, be exact.\n\nSign as "your tutor".\n\n```text\n!INCLUDE is plain text inside a block\n# and so is this\n```',
@@ -264,7 +264,7 @@ describe("what the fixtures mean", () => {
     });
   });
 
-  it("parameters of several nodes are one list", () => {
+  it("the parameters of several nodes become one list", () => {
     expect(load("params.wf.md").params).toEqual([
       { name: "REQUIRED", default: null },
       { name: "OPTIONAL", default: "" },
@@ -279,7 +279,7 @@ describe("what the fixtures mean", () => {
     ]);
   });
 
-  it("headings inside fences, lists and quotes, and other headings, stay in the prompt", () => {
+  it("headings inside fences, lists and quotes, and lower headings, stay in the prompt", () => {
     const { prompts, name } = load("fences.wf.md");
     expect(name).toBe("Prompts with fences");
     expect(Object.keys(prompts)).toEqual(["User Code", "User After"]);
@@ -294,18 +294,18 @@ describe("what the fixtures mean", () => {
       expect(text).toContain(part);
   });
 
-  it("ids may be lower case and hold digits; section names, too", () => {
+  it("ids and section names may be lower case, and ids may contain digits", () => {
     const { nodes, entry, prompts } = load("lowercase.wf.md");
     expect(entry).toEqual(["Start"]);
     expect(nodes.success).toEqual({ kind: "end", outcome: "success" });
     expect(Object.keys(prompts)).toEqual(["User A1"]);
   });
 
-  it("a workflow without a title is named after its file", () => {
+  it("a workflow without a title gets the name of its file", () => {
     expect(load("untitled.wf.md").name).toBe("untitled");
   });
 
-  it("front matter holds what Markdown cannot", () => {
+  it("front matter can contain text that Markdown sections cannot", () => {
     const program = load("front-matter-prompts.wf.md");
     expect(program.name).toBe("Workflow");
     expect(program.description).toBe("Two lines\nof text");

@@ -18,7 +18,7 @@ import { formatWorkflow } from "./format-workflow.ts";
 import { parseWorkflow } from "./parse-workflow.ts";
 import { roleOf } from "./read-document.ts";
 
-/** Text with everything that has a meaning somewhere: Markdown, mermaid, YAML, entities, our own syntax. */
+/** Random text of all characters that have a meaning in Markdown, mermaid, YAML, entities or our own syntax. */
 const nasty = fc.string({
   unit: fc.oneof(
     fc.constantFrom(
@@ -190,7 +190,7 @@ const node: fc.Arbitrary<[string, Node]> = fc
     (nodes[prefix] ?? fc.constant(null as never)).map((made): [string, Node] => [`${prefix}_${number}`, made]),
   );
 
-/** The teacher's files that `workspace` has, as the loader takes them. */
+/** The teacher's files in `workspace`, as the loader returns them. */
 const judgeFiles = { tests: ["tests/check.sh", "tests/data/in.txt"], "x/lib.py": ["x/lib.py"] } as const;
 const judge: fc.Arbitrary<JudgeNeeds | undefined> = fc.option(
   fc
@@ -311,7 +311,7 @@ const whole: fc.Arbitrary<Program> = fc
     };
   });
 
-/** Files that are read come with the submission; the judge's are here. */
+/** Files that the workflow reads come with the submission. The judge's files are here. */
 const onShelf: readonly string[] = Object.values(judgeFiles).flat();
 const workspace: Workspace = {
   read: (at) => (onShelf.includes(at) ? new TextEncoder().encode(at) : undefined),
@@ -319,7 +319,7 @@ const workspace: Workspace = {
 };
 
 describe("formatWorkflow", () => {
-  // In parts, each with a time limit of its own: 5,000 programs take a minute of a busy machine.
+  // The test runs in parts, each with its own time limit, because 5,000 programs need a minute on a busy machine.
   it.each([1, 2, 3, 4, 5])("writes a definition that is read back as the same program (part %i)", () => {
     fc.assert(
       fc.property(whole, (program) => {
@@ -333,7 +333,7 @@ describe("formatWorkflow", () => {
     );
   });
 
-  it("writes the same text again: a formatted definition is stable", () => {
+  it("formats a formatted definition to the same text", () => {
     fc.assert(
       fc.property(whole, (program) => {
         const text = formatWorkflow(program);
@@ -344,7 +344,7 @@ describe("formatWorkflow", () => {
     );
   });
 
-  it("keeps paths when the file stands in a folder", () => {
+  it("keeps paths valid if the file is in a folder", () => {
     const source =
       '# T\n# Workflow\n```mermaid\nflowchart TD\nSTART --> CALL_A[[../b.wf.md]] --> PROMPT_B["Prompt: file:/c.txt"]\n```\n';
     const shelf: Workspace = {
@@ -361,7 +361,7 @@ describe("formatWorkflow", () => {
     );
   });
 
-  it("refuses what only other dialects have", () => {
+  it("refuses parts that only other dialects have", () => {
     const { program } = parseWorkflow("# T\n# Workflow\n```mermaid\nflowchart TD\nSTART --> SUCCESS\n```\n", "w.wf.md");
     if (program === null) throw new Error("does not parse");
     const foreign: Node[] = [

@@ -1,6 +1,6 @@
 /**
- * A program as a definition again: `parseWorkflow(formatWorkflow(program))` gives the same program. What a flowchart or a Markdown
- * section cannot hold (a title with line breaks, a prompt with a heading of its own) goes into the front matter.
+ * Writes a program as a definition: `parseWorkflow(formatWorkflow(program))` gives the same program. Text that a flowchart or a Markdown
+ * section cannot contain (a title with line breaks, a prompt with a heading of its own) goes into the front matter.
  */
 import {
   type Condition,
@@ -29,13 +29,13 @@ import { isSectionName, roleOf } from "./read-document.ts";
 import { includeDirective } from "./read-source.ts";
 import { writeTools } from "./tools-matter.ts";
 
-/** Double-quoted text stays on one line: folded over several it loses lines of white space alone (yaml 2.9.1). */
-// Block scalars lose spaces at their ends.
+/** Double-quoted text stays on one line. If it were folded over several, it would lose lines that contain only white space (yaml 2.9.1). */
+// Block scalars are off, because they lose spaces at their ends.
 const yamlStyle = { lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER, blockQuote: false } as const;
 
 export function formatWorkflow(program: Program, options: FormatOptions = {}): string {
   const lenient = isLenient(program);
-  // From a folder, a path is written from the root: `/grading/essay.wf.md`.
+  // In a file inside a folder, paths are written from the root: `/grading/essay.wf.md`.
   const path = (to: string) => (options.file?.includes("/") ? `/${to}` : to);
   const title = survivesAsTitle(program.name) ? program.name : null;
   const description = title !== null && survives(program.description, false) ? program.description : null;
@@ -46,7 +46,7 @@ export function formatWorkflow(program: Program, options: FormatOptions = {}): s
       .filter(([id, { text }], index) => survivesAsPrompt(id, text, index === prompts.length - 1))
       .map(([id]) => id),
   );
-  // Front matter is read first, so the order of prompts survives only if those that need it are a head of the list.
+  // The front matter is read first. The order of prompts is kept only if the prompts in the front matter come first in the list.
   let head = prompts.length;
   while (head > 0 && inSection.has(prompts[head - 1]?.[0] ?? "")) head--;
 
@@ -92,7 +92,7 @@ export function formatWorkflow(program: Program, options: FormatOptions = {}): s
   return parts.join("\n");
 }
 
-/** The text of each schema, with the id of the first node that names it. */
+/** The text of each schema, with the id of the first node that uses it. */
 function schemasOf({ nodes }: Program): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const [id, node] of Object.entries(nodes)) {
@@ -107,7 +107,7 @@ function schemaText(schema: Json): string {
   return JSON.stringify(schema, null, 2);
 }
 
-/** The flowchart of `formatWorkflow` alone. */
+/** Writes only the flowchart of `formatWorkflow`. */
 export function drawWorkflow(program: Program): Drawing {
   return chartOf(program, formatParams(program.params), (to) => to);
 }
@@ -131,7 +131,7 @@ function chartOf(program: Program, params: string | null, path: (to: string) => 
   return { lines, captions };
 }
 
-/** Text that a caption or an attribute value decodes to the original: entities for whatever has a meaning there. */
+/** Writes text for a caption or an attribute so that decoding gives the original. Characters with a special meaning become entities. */
 function encode(text: string): string {
   const inner = (part: string) =>
     part.replace(/["#&<>`\\\u007f-\u00a0\u2028\u2029\ufeff\p{Cc}]/gu, (character) =>
@@ -144,7 +144,7 @@ function encode(text: string): string {
 }
 
 interface WrittenNode {
-  /** undefined: it is drawn without one. */
+  /** undefined: the node is drawn without a caption. */
   readonly caption: string | undefined;
   readonly written: readonly string[];
 }
@@ -228,7 +228,7 @@ function formatNode(
   }
 }
 
-/** undefined: all there are. */
+/** undefined means all tools. */
 function writtenTools(offered: readonly string[], all: readonly string[]): string | undefined {
   if (offered.join() === all.join()) return undefined;
   return offered.length === 0 ? "none" : offered.join(", ");
@@ -262,7 +262,7 @@ function isLenient(program: Program): Lenience {
   return checks.includes(false) ? "some" : "all";
 }
 
-/** For each comparison of verdicts, whether it is lenient. */
+/** For each comparison of verdicts: whether it is lenient. */
 function lenientChecks(nodes: readonly Node[]): boolean[] {
   const of = (condition: Condition): boolean[] => {
     if (condition.op === "and" || condition.op === "or") return condition.of.flatMap(of);
@@ -272,7 +272,7 @@ function lenientChecks(nodes: readonly Node[]): boolean[] {
   return nodes.flatMap((node) => (node.kind === "check" ? of(node.condition) : []));
 }
 
-/** One node has one way to read numbers. */
+/** All comparisons of a node read numbers in the same way. */
 function numbersIn(condition: Condition): NumberReading {
   if (condition.op === "and" || condition.op === "or")
     return condition.of.map(numbersIn).find((one) => Object.keys(one).length > 0) ?? {};
@@ -325,7 +325,7 @@ function rubricLines(rubric: Json): readonly string[] {
   return lines;
 }
 
-/** Its files are named, not written: they stand beside the workflow. */
+/** The judge's files are named but not written, because they are stored beside the workflow. */
 function judgeMatter({ judge }: Program, path: (to: string) => string): object | undefined {
   if (judge === undefined) return undefined;
   const { from, files: _, of, autograder, ...needs } = judge;
@@ -369,7 +369,7 @@ function survivesAsPrompt(id: string, text: string, isLast: boolean): boolean {
   );
 }
 
-/** Is this text, below its heading, read back as it is? */
+/** Returns whether this text, below its heading, is read back unchanged. */
 function survives(text: string, mayStayOpen: boolean, inPrompt = false): boolean {
   if (text !== text.trim() || /[\r\0]/.test(text)) return false;
   const scanner = new BlockScanner();
@@ -381,6 +381,6 @@ function survives(text: string, mayStayOpen: boolean, inPrompt = false): boolean
     if (block.level === 1 || (inPrompt && block.level === 2 && roleOf(block.text) !== null)) return false;
   }
   if (mayStayOpen) return true;
-  // Whatever is still open (a fence, a comment) would swallow the next heading.
+  // An open fence or comment would include the next heading.
   return scanner.next("") !== null && scanner.next("# next").is === "heading";
 }

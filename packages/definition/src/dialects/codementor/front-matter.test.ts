@@ -10,7 +10,7 @@ function read(matter: string) {
   return { program, codes: findings.map(({ code }) => code), messages: findings.map(({ message }) => message) };
 }
 
-describe("params", () => {
+describe("params in the front matter", () => {
   it("numbers and booleans are text as written", () => {
     const { program } = read(
       "params: { POINTS: 10, SHARE: 1.50, ID: 007, BIG: 12345678901234567890, STRICT: true, N: }",
@@ -25,7 +25,7 @@ describe("params", () => {
     ]);
   });
 
-  it("names that differ by an underscore keep their own values", () => {
+  it("names that differ only by an underscore keep their own values", () => {
     expect(read("params: { a_b: 1, aB: 2 }").program?.params).toEqual([
       { name: "a_b", default: "1" },
       { name: "aB", default: "2" },
@@ -37,33 +37,33 @@ describe("params", () => {
   });
 });
 
-describe("amounts beyond all bounds", () => {
+describe("amounts beyond the bounds", () => {
   it.each([
     ["limits: { time: 999999d }", "limits.time: expected at most 10 years (3650d)."],
     ["limits: { time: 1e30 }", "limits.time: expected at most 10 years (3650d)."],
     ["limits: { cost: 9999999 }", "limits.cost: expected at most $9000000."],
     ["sandbox: { wall: 4000d }", "sandbox.wall: expected at most 10 years (3650d)."],
     ["sandbox: { memory: 9999999t }", "sandbox.memory: expected at most 8191t."],
-  ])("%s", (matter, message) => {
+  ])("refuses %s", (matter, message) => {
     expect(read(matter).messages).toEqual([message]);
   });
 
   it.each(["tokens: 0", "characters: 0", "hits: 0", "steps: 1.5", "tokens: 9007199254740993", "depth: -1"])(
-    "a count as in %s",
+    "refuses the count %s",
     (limit) => {
       expect(read(`limits: { ${limit} }`).codes).toEqual(["FRONT_MATTER_VALUE"]);
     },
   );
 });
 
-describe("prompts", () => {
-  it("take the role from their first word in any case", () => {
+describe("prompts in the front matter", () => {
+  it("take their role from their first word in any case", () => {
     expect(read('prompts: { "user A": "x" }').program?.prompts).toEqual({ "user A": { role: "user", text: "x" } });
   });
 });
 
-describe("keys", () => {
-  it("given twice are refused, at every level", () => {
+describe("duplicate keys", () => {
+  it("are refused at every level", () => {
     expect(read("name: a\nname: b").messages).toEqual(["The front matter is not valid YAML: name is given twice."]);
     expect(read("params: { A: 1, B: 2, A: 3 }").codes).toEqual(["FRONT_MATTER_YAML"]);
     expect(read('params: { 1: a, "1": b }').codes).toEqual(["FRONT_MATTER_YAML"]);
@@ -71,7 +71,7 @@ describe("keys", () => {
   });
 });
 
-describe("tools", () => {
+describe("tools in the front matter", () => {
   const chart = (matter: string, more = "") =>
     parseWorkflow(
       `---\n${matter}\n---\n# T\n# Workflow\n\`\`\`mermaid\nflowchart TD\nSTART --> PROMPT_A["Prompt: User A"] --> PROMPT_B["Prompt: User A"] --> SUCCESS\n${more}\n\`\`\`\n# Prompts\n## User A\nHi\n`,
@@ -89,7 +89,7 @@ describe("tools", () => {
   add: { description: Adds., function: add }
   search: serper`;
 
-  it("are offered by every PROMPT, or those that it names; the program can be written again", () => {
+  it("every PROMPT offers them, or only those that it names, and the program can be formatted again", () => {
     const { program, findings } = chart(matter, 'PROMPT_B@{ tools: "weather, search", rounds: 3 }');
     expect(findings).toEqual([]);
     expect(program?.tools).toMatchObject({
@@ -117,7 +117,7 @@ describe("tools", () => {
     expect(parseWorkflow(formatWorkflow(none), "a.wf.md").program).toEqual(none);
   });
 
-  it("run in the sandbox session by a command, the author's or the model's, and so do servers; the program can be written again", () => {
+  it("tools and servers can run in the sandbox session, by a command of the author or the model, and the program can be formatted again", () => {
     const inSession = `tools:
   words:
     description: Counts words.
@@ -144,7 +144,7 @@ mcp:
     expect([again.program, again.findings]).toEqual([program, []]);
   });
 
-  it("of MCP servers are those that the workflow allows, named after their server; the program can be written again", () => {
+  it("of MCP servers, only the allowed tools are offered, named after their server, and the program can be formatted again", () => {
     const servers = `${matter}
 mcp:
   docs:
@@ -206,7 +206,7 @@ mcp:
       `tools: {${Array.from({ length: 60 }, (_, n) => `t${n}: serper`).join(", ")}}\nmcp: { s: { url: 'https://h/', tools: [a, b, c, d, e] } }`,
       /at most 64 tools together/,
     ],
-  ])("of MCP servers: %s is refused", (written, message) => {
+  ])("a tool of an MCP server in the form %s is refused", (written, message) => {
     expect(read(written).messages.join("\n")).toMatch(message);
   });
 
@@ -238,12 +238,12 @@ mcp:
     ["tools: { a: { description: x, function: f, repeat: maybe } }", /repeat/],
     ["tools: { a: { description: x, url: 'https://h/', headers: { 'X Y': z } } }", /headers/],
     [`tools: {${Array.from({ length: 65 }, (_, n) => `t${n}: serper`).join(", ")}}`, /at most 64/],
-  ])("%s is refused", (written, message) => {
+  ])("a tool in the form %s is refused", (written, message) => {
     const { messages } = read(written);
     expect(messages.join("\n")).toMatch(message);
   });
 
-  it("that are not there, and rounds that are no number, are told with their place", () => {
+  it("unknown tools and invalid rounds are reported with their place", () => {
     const { findings } = chart("tools: { search: serper }", "PROMPT_A@{ tools: serch }\nPROMPT_B@{ rounds: many }");
     expect(findings.map(({ code, at, fix }) => [code, at.line, /search/.test(fix)])).toEqual([
       ["ATTRIBUTE_VALUE", 9, true],

@@ -1,4 +1,4 @@
-/** Optional YAML between `---` lines at the very top: settings a flowchart has no words for. Strict: unknown keys are errors. */
+/** The optional YAML between `---` lines at the top of the file: settings that a flowchart cannot express. Unknown keys are errors. */
 import { isRecord } from "@markmill/base/json";
 import {
   type Grading,
@@ -37,17 +37,17 @@ export interface FrontMatter {
   readonly limits: Partial<Limits>;
   readonly sandbox: SandboxNeeds;
   readonly submission?: "required" | "optional" | "none";
-  /** Its files are still as written. */
+  /** The paths of its files are still unresolved. */
   readonly judge?: Omit<JudgeNeeds, "from" | "files"> & { readonly written: readonly string[]; readonly at: Place };
   readonly grading?: Grading;
-  /** A file that holds the rubric, as written. */
+  /** The unresolved path of a file that contains the rubric. */
   readonly rubric?: { readonly written: string; readonly at: Place };
   readonly lenient: boolean;
   readonly trouble?: "wait" | "edge";
   readonly patienceMs?: number;
-  /** What PROMPTs offer their model. */
+  /** The tools that PROMPTs offer their model. */
   readonly tools?: Readonly<Record<string, Tool>>;
-  /** Where tools name their workflow, which is still as written. */
+  /** The places of tools that are workflows; their paths are still unresolved. */
   readonly toolPlaces?: Readonly<Record<string, Place>>;
   readonly mcp?: Readonly<Record<string, McpServer>>;
   readonly prompts: readonly { readonly id: string; readonly text: string; readonly at: Place }[];
@@ -176,15 +176,15 @@ const schema = z.strictObject({
   mcp: mcpSchema.optional(),
 });
 
-/** How settings may be spelt on a node (`temperature: 0.2`), for compile-node. */
+/** The spellings of settings on a node (`temperature: 0.2`), for compile-node. */
 export const settingsSchema = settings;
 
-/** A setting that is written as text, decimal, with an exponent as very small numbers have it; null: no number. */
+/** Reads a setting that is written as a decimal, or with an exponent for very small numbers. Returns null if it is not a number. */
 export function settingNumber(text: string): number | null {
   return /^\s*-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\s*$/i.test(text) ? Number(text) : null;
 }
 
-/** Number of lines the front matter takes, 0 when there is none. */
+/** The number of lines of the front matter; 0 if there is none. */
 export function frontMatterLines(lines: readonly string[]): number {
   if (lines[0]?.trimEnd() !== "---") return 0;
   for (let index = 1; index < lines.length; index++)
@@ -209,7 +209,7 @@ export function readFrontMatter(
     return noFrontMatter;
   }
   const lineCounter = new LineCounter();
-  // The library compares each key with all before it: 16,000 keys would take seconds. `duplicateKeys` does it in one pass.
+  // The library compares each key with all keys before it, so 16,000 keys would need seconds. `duplicateKeys` does it in one pass.
   const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
   const placeOf = (offset: number): Place => {
     const { line, col } = lineCounter.linePos(offset);
@@ -249,7 +249,7 @@ export function readFrontMatter(
   if (raw === null || raw === undefined) return noFrontMatter;
 
   const index = new KeyIndex();
-  /** Of the value at a path, or of the key when one is given. */
+  /** The place of the value at a path, or of the key if one is given. */
   const pathPlace = (path: readonly PropertyKey[], key?: string): Place => {
     let node: unknown = document.contents;
     let at = 0;
@@ -361,7 +361,7 @@ function autograderOf(written: string | { from: string; setup?: "run" | "skip" |
 
 type GradeMatter = z.infer<typeof schema>["grade"];
 
-/** undefined: as usual. */
+/** undefined means the usual settings. */
 function gradingOf(matter: GradeMatter): Grading | undefined {
   const { review: usual } = usualGrading;
   const review = matter?.review ?? {};
@@ -379,7 +379,7 @@ function gradingOf(matter: GradeMatter): Grading | undefined {
   return JSON.stringify(grading) === JSON.stringify(usualGrading) ? undefined : grading;
 }
 
-/** Limits of a session by the names the program has for them. */
+/** Renames the limits of a session to the names in the program. */
 function withUnits<
   T extends {
     memory?: unknown;
@@ -422,7 +422,7 @@ function duplicateKeys(document: Document): Scalar[] {
   return twice;
 }
 
-/** A number or a boolean among the parameters is text to a run, digit by digit as it stands: 1.50 is not 1.5. */
+/** Returns a number or boolean parameter as the text that the author wrote: 1.50 is not 1.5. */
 function asWritten(node: unknown, value: number | boolean): string {
   return isScalar(node) && node.source !== undefined ? node.source : String(value);
 }
@@ -431,7 +431,7 @@ function nameOf({ key }: Pair): string {
   return isScalar(key) ? String(key.value) : "";
 }
 
-/** Pairs of maps by key, as written, else in camel case: one pass over a map, however many of its keys are asked for. */
+/** The pairs of a map by key, as written or in camel case. Each map is read once, for any number of lookups. */
 class KeyIndex {
   readonly #maps = new Map<unknown, Map<string, Pair>>();
 
@@ -452,12 +452,12 @@ class KeyIndex {
 
 type Present<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
 
-/** Without the keys whose value is undefined: absent is absent. */
+/** Removes the keys whose value is undefined. */
 export function present<T extends object>(record: T): Present<T> {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Present<T>;
 }
 
-/** `top-p` and `top_p` are `topP`. */
+/** `top-p` and `top_p` become `topP`. */
 export function camelCase(key: string): string {
   return key.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -490,7 +490,7 @@ function knownKeys(path: readonly PropertyKey[]): string[] {
   return Object.keys(schema.shape);
 }
 
-/** Digits only, as the parsers of amounts want them. */
+/** Writes only digits and a point, because the parsers of amounts require that. */
 function plainDecimal(value: number): string {
   return Number.isInteger(value) ? BigInt(value).toString() : value.toFixed(9).replace(/(?<!0)0+$/, "");
 }

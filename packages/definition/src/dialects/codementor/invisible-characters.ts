@@ -1,13 +1,16 @@
-/** Spaces and marks in names that look like a plain space or like nothing: an editor shows no difference, and no name matches. */
+/**
+ * Characters in names that look like a plain space or are invisible. The author sees no difference in an editor, but the name does not
+ * match.
+ */
 const invisible = /[\u00a0\u00ad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]/;
 
-/** The first of them, as `U+00A0`; null: there is none. */
+/** Returns the first of them, as `U+00A0`, or null if there is none. */
 export function invisibleCharacter(name: string): string | null {
   const found = invisible.exec(name)?.[0];
   return found === undefined ? null : `U+${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** For the end of a sentence about a name that is refused. */
+/** The end of a sentence about a refused name. */
 export function invisibleIn(name: string): string {
   const code = invisibleCharacter(name);
   if (code === null) return "";

@@ -1,4 +1,4 @@
-/** `mcp:` of the front matter: servers of tools, and which of their tools a workflow lets its models ask for. */
+/** `mcp:` in the front matter: servers of tools, and the tools of these servers that a workflow offers its models. */
 import { type HttpServer, type McpServer, type Tool, toolNamePattern } from "@markmill/engine";
 import { z } from "zod";
 import { duration, formatDuration } from "../../quantity.ts";
@@ -28,7 +28,7 @@ const overHttp = z.strictObject({
 const overStdio = z.strictObject({ command: serverCommand, env: serverEnvironment.optional(), tools });
 type Written = z.output<typeof overHttp> | z.output<typeof overStdio>;
 
-/** By what it holds, so that a mistake is told where it is. */
+/** Chooses the form by the keys that are present, so that a finding names the exact place. */
 const server = z.unknown().transform((value, context): Written => {
   const isProgram = typeof value === "object" && value !== null && "command" in value;
   const parsed = (isProgram ? overStdio : overHttp).safeParse(value);
@@ -65,7 +65,7 @@ export const mcpSchema = z
 
 type McpMatter = z.output<typeof mcpSchema>;
 
-/** As a model sees it. */
+/** The name that a model sees. */
 function mcpToolName(key: string, tool: string): string {
   return `${key}__${tool.replace(/[^A-Za-z0-9_-]/g, "_")}`;
 }
@@ -81,7 +81,7 @@ export function mcpServersOf(matter: McpMatter): Readonly<Record<string, McpServ
   );
 }
 
-/** Words and schemas come from the server, when it is asked. */
+/** The server provides descriptions and schemas when it is connected. */
 export function mcpToolsOf(matter: McpMatter): Readonly<Record<string, Tool>> {
   return Object.fromEntries(
     Object.entries(matter).flatMap(([key, { tools }]) =>
@@ -107,7 +107,7 @@ export function mcpToolsOf(matter: McpMatter): Readonly<Record<string, Tool>> {
   );
 }
 
-/** The front matter that gives these servers and their tools again; undefined: there are none. */
+/** Writes these servers and their tools as front matter; undefined if there are none. */
 export function writeMcp(
   servers: Readonly<Record<string, McpServer>> | undefined,
   tools: Readonly<Record<string, Tool>> | undefined,

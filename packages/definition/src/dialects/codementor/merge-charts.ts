@@ -1,6 +1,6 @@
 import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 
-/** Several blocks of one workflow are one flowchart: a later caption or attribute stands in place of an earlier. */
+/** Merges several blocks of one workflow into one flowchart. A later caption or attribute replaces an earlier one. */
 export function mergeCharts(charts: readonly Flowchart[]): Pick<Flowchart, "vertices" | "links" | "subgraphs"> {
   const [only] = charts;
   if (only !== undefined && charts.length === 1) return only;

@@ -1,10 +1,11 @@
 /**
- * Lines that look like the heading of a section or of a prompt and are none: `#Workflow`, `## Workflow`, `# **Prompts**`, headings that are
- * underlined, indented or numbered, a no-break space behind the hash or before it. A reader sees a heading there, and the parser must say that it sees none.
+ * Warns about lines that look like the heading of a section or a prompt but are not: `#Workflow`, `## Workflow`, `# **Prompts**`, headings
+ * that are underlined, indented or numbered, and headings with a no-break space before or after the hash. A reader sees a heading there, so
+ * the parser must report that it sees none.
  *
- * H1  A section is only missed where the document has no such section: `## Workflow` in a longer description is prose.
- * H2  Inside the text of a prompt nothing is a near miss of a section but the missing Workflow: texts have headings of their own.
- * H3  Work per line is bounded by the beginning of the line.
+ * H1  A section counts as missed only if the document has no such section: `## Workflow` in a longer description is prose.
+ * H2  Inside the text of a prompt, only a missing Workflow section is reported, because such texts have headings of their own.
+ * H3  Work per line is bounded, because only the beginning of a line is checked.
  */
 import type { Place } from "../../finding.ts";
 import type { SourceLine } from "./read-source.ts";
@@ -20,7 +21,7 @@ interface NearMiss {
 }
 
 const titles: Readonly<Record<SectionName, string>> = { workflow: "Workflow", prompts: "Prompts", rubric: "Rubric" };
-/** Longer lines are prose. */
+/** Longer lines count as prose and are not checked. */
 const longest = 120;
 
 export class NearHeadings {
@@ -35,7 +36,7 @@ export class NearHeadings {
     this.#isPrompt = isPrompt;
   }
 
-  /** `inside`: the section that the line stands in. `inPrompt`: it is part of a prompt's text. `titled`: a title was found. */
+  /** `inside`: the section of the line. `inPrompt`: the line is part of a prompt's text. `titled`: a title was found. */
   look(
     { text, file, line, block }: SourceLine,
     inside: string,
@@ -77,7 +78,7 @@ export class NearHeadings {
     );
   }
 
-  /** What looks like a section that the document does not have. */
+  /** Reports lines that look like a section that the document does not have. */
   finish(has: ReadonlySet<string>): void {
     for (const { section, at, message, fix } of this.#missed) {
       if (!has.has(section)) this.#report.warn("HEADING_NEAR_MISS", at, message, fix);
@@ -104,7 +105,7 @@ export class NearHeadings {
       this.#report.warn("HEADING_NEAR_MISS", at, message, `Write ## ${heading} on a line of its own.`);
       return;
     }
-    // The first two lines of a document.
+    // Only the first two lines of a document can be its title.
     if (titled || line[0] !== "=" || this.#lines > 2) return;
     const message = `"${text}" is not read as the title: ${why}.`;
     this.#report.warn("HEADING_NEAR_MISS", at, message, `Write # ${text}.`);
@@ -112,14 +113,14 @@ export class NearHeadings {
 }
 
 function sectionOf(heading: string): SectionName | null {
-  // Spaces, invisible characters, numbers and pictures beside the letters do not hide from a reader what is meant.
+  // A reader recognises the word in spite of spaces, invisible characters, numbers and pictures around it, so they are removed.
   const word = heading.toLowerCase().replaceAll(/[^\p{L}]/gu, "");
   if (word === "workflow" || word === "workflows") return "workflow";
   if (word === "prompts" || word === "prompt") return "prompts";
   return word === "rubric" || word === "rubrics" ? "rubric" : null;
 }
 
-/** Without emphasis, closing hashes, a colon, and spaces of any kind around it. */
+/** Removes emphasis, closing hashes, a colon, and outer spaces of any kind. */
 function plain(written: string): string {
   return written
     .replaceAll(/[\u00a0\u2000-\u200b\u202f\ufeff]/g, " ")

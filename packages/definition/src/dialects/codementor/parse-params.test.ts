@@ -5,7 +5,7 @@ import { formatParams, parseParams } from "./parse-params.ts";
 const read = (text: string) => parseParams(text).map(({ name, default: value }) => [name, value]);
 
 describe("the text of PARAMS", () => {
-  it("tells required, empty and given defaults apart", () => {
+  it("distinguishes required parameters, empty defaults and given defaults", () => {
     expect(read("A, B=, C=1")).toEqual([
       ["A", null],
       ["B", ""],
@@ -13,7 +13,7 @@ describe("the text of PARAMS", () => {
     ]);
   });
 
-  it("separates at commas, line breaks and a literal \\n, and trims around each part", () => {
+  it("is split at commas, line breaks and a literal \\n, and each part is trimmed", () => {
     expect(read("A, \\nB = x \nC,,\n")).toEqual([
       ["A", null],
       ["B", "x"],
@@ -21,7 +21,7 @@ describe("the text of PARAMS", () => {
     ]);
   });
 
-  it("takes one pair of quotes off a default, which may then hold separators", () => {
+  it("loses one pair of quotes around a default, which may then contain separators", () => {
     expect(read(`A='one, two', B="x\ny" , C='', D=it's, E='open, F=2`)).toEqual([
       ["A", "one, two"],
       ["B", "x\ny"],
@@ -32,15 +32,15 @@ describe("the text of PARAMS", () => {
     ]);
   });
 
-  it("splits at the first equals sign only", () => {
+  it("is split only at the first equals sign", () => {
     expect(read("URL=https://example.org/?a=1&b=2")).toEqual([["URL", "https://example.org/?a=1&b=2"]]);
   });
 
-  it("tells where an item starts", () => {
+  it("reports the start of each item", () => {
     expect(parseParams("AB,  CD=1").map(({ offset }) => offset)).toEqual([0, 5]);
   });
 
-  it("reads back every list it writes, and writes all lists without quotes in their defaults", () => {
+  it("every list that is written is read back, and all lists without quotes in their defaults can be written", () => {
     const value = fc.string({ unit: fc.constantFrom("a", " ", "'", '"', ",", "\n", "\\", "n", "=") });
     fc.assert(
       fc.property(fc.array(fc.option(value), { maxLength: 3 }), (defaults) => {
@@ -59,7 +59,7 @@ describe("the text of PARAMS", () => {
     ).toBe(`A="it's", B='say "x", y'`);
   });
 
-  it("stays linear on quotes that never close", () => {
+  it("is read in linear work if quotes never close", () => {
     expect(parseParams("A='x,".repeat(50_000))).toHaveLength(50_000);
   });
 });

@@ -1,11 +1,11 @@
 /**
- * The text of a PARAMS node: `NAME` (required) or `NAME=default` (optional), separated by commas or line breaks. A default in
- * quotes may hold both; one matching pair of quotes is taken off.
+ * Parses the text of a PARAMS node: `NAME` (required) or `NAME=default` (optional), separated by commas or line breaks. A default in quotes
+ * may contain both. One matching pair of quotes is removed.
  */
 export interface ParamItem {
   readonly name: string;
   readonly default: string | null;
-  /** Where the item starts in the text. */
+  /** The position of the item in the text. */
   readonly offset: number;
 }
 
@@ -32,7 +32,7 @@ export function parseParams(text: string): ParamItem[] {
   return items;
 }
 
-/** The end of the text, or the next comma, line break, literal `\n`, or `stop`. */
+/** Returns the position of the next comma, line break, literal `\n` or `stop`, or the end of the text. */
 function untilSeparator(text: string, from: number, stop?: string): number {
   for (let at = from; at < text.length; at++) {
     const character = text.charAt(at);
@@ -42,7 +42,7 @@ function untilSeparator(text: string, from: number, stop?: string): number {
   return text.length;
 }
 
-/** Where quotes stand after which nothing but a separator follows: they can end a default. Asked for rising places only. */
+/** Finds quotes that can end a default, because only a separator follows them. The positions in its queries must increase. */
 class ClosingQuotes {
   readonly #text: string;
   readonly #next: Record<"'" | '"', number> = { "'": 0, '"': 0 };
@@ -78,7 +78,7 @@ export function isParamName(name: string): boolean {
   return name.length <= 100 && /^[\p{L}_][\p{L}\p{M}\p{N}_.-]*$/u.test(name);
 }
 
-/** The text that parseParams reads back as these parameters, or null when there is none. */
+/** Writes parameters as text that parseParams reads back, or returns null if there is no such text. */
 export function formatParams(
   params: readonly { readonly name: string; readonly default: string | null }[],
 ): string | null {

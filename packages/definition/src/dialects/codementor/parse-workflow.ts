@@ -1,8 +1,8 @@
 /**
- * One workflow file as one program.
+ * Compiles one workflow file to one program.
  *
- * Total: whatever the text, the answer is a program or findings that tell why there is none, never an exception. All findings
- * come at once: a part that cannot be read is left out and the rest is looked at all the same.
+ * Total: for every text, the result is a program or findings that explain why there is none. It never throws. All findings are reported at
+ * once: a part that cannot be read is left out, and the rest is still checked.
  */
 import {
   initialState,
@@ -44,7 +44,7 @@ import type { WorkflowReport } from "./workflow-codes.ts";
 
 const breaksFlow = /^(?:MERMAID_|KIND_|EDGE_|START_|HANDLER_)/;
 
-/** `file` is the path of the text below the workflow root; the workspace holds what it includes, calls and reads. */
+/** `file` is the path of the text below the workflow root. The workspace contains the files that the text includes, calls and reads. */
 export function parseWorkflow(text: string, file: string, workspace: Workspace = emptyWorkspace): LoadedFile {
   const report: WorkflowReport = new Report();
   const access = new WorkspaceReader(workspace, file, report);
@@ -145,7 +145,7 @@ class WorkflowCompiler {
       result: { take: "RESULT" },
       files: Object.fromEntries(this.#files),
     };
-    // Where edges are missing because of another mistake, everything behind them would be called unreachable.
+    // If another mistake removed edges, all nodes behind them would be reported as unreachable.
     if (
       entry.length > 0 &&
       !report.findings.some(({ severity, code }) => severity === "error" && breaksFlow.test(code))
@@ -215,7 +215,7 @@ class WorkflowCompiler {
     return prompts;
   }
 
-  /** Mermaid draws an edge to a subgraph; a run cannot take one. */
+  /** Mermaid draws an edge to a subgraph, but a run cannot follow it. */
   #linksOfNodes({ vertices, links, subgraphs }: ReturnType<typeof mergeCharts>): readonly Link[] {
     if (subgraphs.size === 0) return links;
     const captioned = new Set(vertices.filter(({ caption }) => caption !== null).map(({ id }) => id));
@@ -235,7 +235,7 @@ class WorkflowCompiler {
     });
   }
 
-  /** Vertices that are steps of the flow. A vertex that hangs on note links alone is a note. */
+  /** The vertices that are steps of the flow. A vertex with only note links is a note. */
   #activities(vertices: readonly Vertex[], links: readonly { from: string; to: string; flow: boolean }[]): Vertex[] {
     const inFlow = new Set<string>();
     const noted = new Set<string>();
@@ -292,7 +292,7 @@ class WorkflowCompiler {
         );
       }
       nodes.set(vertex.id, node);
-      // A task that came with the submission would be the student's.
+      // A task in a file of the submission would be the student's text.
       if (node.kind === "grade" && node.task.from === "file" && !this.#files.has(node.task.path)) {
         this.#report.error(
           "GRADE_TASK_FILE",
@@ -305,7 +305,7 @@ class WorkflowCompiler {
     return nodes;
   }
 
-  /** `## System Reviwer` opens a conversation of its own, with none of the settings of the agent Reviewer. */
+  /** Warns that `## System Reviwer` opens a conversation of its own, without the settings of the agent Reviewer. */
   #checkAgents(
     prompts: ReadonlyMap<string, Prompt & { readonly at: Place }>,
     nodes: ReadonlyMap<string, Node>,
@@ -326,7 +326,7 @@ class WorkflowCompiler {
     }
   }
 
-  /** Workflows among them by their paths. */
+  /** Also resolves the paths of tools that are workflows. */
   #tools({ tools, toolPlaces = {} }: FrontMatter): Pick<Program, "tools"> {
     if (tools === undefined) return {};
     const located = Object.entries(tools).map(([name, tool]): [string, Tool] => {
@@ -358,7 +358,10 @@ class WorkflowCompiler {
     return { judge: { ...needs, autograder, from, files: { ...files, ...grader.files } } };
   }
 
-  /** The section, or the file that the front matter names. A section without a table is prose, unless something grades by it. */
+  /**
+   * Reads the rubric from the section, or from the file that the front matter names. A section without a table is prose, unless a node
+   * grades.
+   */
   #rubric(
     { rubric: section }: Document,
     { rubric: named }: FrontMatter,
@@ -408,7 +411,7 @@ class WorkflowCompiler {
     return rubric === null ? null : { rubric, at };
   }
 
-  /** Of a file that stands beside the workflow and is read now; null: it cannot be read (reported). */
+  /** Reads the text of a file beside the workflow; null, with a finding, if it cannot be read. */
   #besideText(written: string, at: Place, fix: string): { readonly path: string; readonly text: string } | null {
     const target = locate(this.#access.exists, at.file, written, this.#access.refuses);
     if ("refused" in target) {
@@ -483,7 +486,7 @@ class WorkflowCompiler {
     return { entry: entry.slice(0, 1), handlers };
   }
 
-  /** Beside the file that names it, which an include may have brought; then beside the workflow, then below the root. */
+  /** Looks beside the file that names it (an include may have brought that file), then beside the workflow, then below the root. */
   #locate(written: string, at: Place): ReturnType<typeof locate> {
     const beside = (file: string) => locate(this.#access.exists, file, written, this.#access.refuses);
     const target = beside(at.file);
@@ -524,7 +527,7 @@ class WorkflowCompiler {
     return path;
   }
 
-  /** A file of the workspace is taken into the program; another may come with the submission, under the name as written. */
+  /** Copies a file of the workspace into the program. Any other file may come with the submission, under the written name. */
   #fileOperand(written: string, at: Place): string | null {
     const target = this.#locate(written, at);
     if ("found" in target) {
@@ -550,7 +553,7 @@ class WorkflowCompiler {
   }
 }
 
-/** `grading/essay.wf.md` is named `grading/essay`. */
+/** `grading/essay.wf.md` gets the name `grading/essay`. */
 function nameOf(file: string): string {
   return file.replace(/\.md$/i, "").replace(/\.wf$/i, "") || file;
 }

@@ -2,7 +2,7 @@ import { describe, expect, inject, it } from "vitest";
 import { growthOfWork } from "../../../../../tests/support/count-work.ts";
 import { parseWorkflow } from "./parse-workflow.ts";
 
-describe("ten times the text takes less than 20 times the work", () => {
+describe("ten times the text needs less than 20 times the work", () => {
   const long = inject("thorough") ? 1_000_000 : 250_000;
   const wrap = (chart: string, prompts: string) =>
     `# T\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\nSTART --> SET_0\n${chart}\n\`\`\`\n\n# Prompts\n\n${prompts}`;
@@ -39,7 +39,7 @@ describe("ten times the text takes less than 20 times the work", () => {
     expect(growthOfWork(parse(small), parse(large))).toBeLessThan(20);
   };
 
-  it.each(Object.keys(shapes))("%s", (shape) => {
+  it.each(Object.keys(shapes))("in %s", (shape) => {
     const make = shapes[shape] ?? (() => "");
     linear(make(long / 10), make(long));
   });
@@ -47,7 +47,7 @@ describe("ten times the text takes less than 20 times the work", () => {
   it.each([
     ["known", "params:\n", "  P_"],
     ["unknown", "", "p_"],
-  ])("%s keys of the front matter, of which there are 256 Ki characters at most", (_, above, key) => {
+  ])("in %s keys of the front matter, with at most 256 Ki characters", (_, above, key) => {
     const make = (size: number) =>
       `---\n${above}${times(size / 17, (i) => `${key}${i}: ${i}\n`)}---\n${wrap('SET_0["A=1"]', "")}`;
     linear(make(long / 40), make(long / 4));

@@ -7,7 +7,7 @@ function read(prompts: string) {
 }
 
 describe("a heading of level 1 among the prompts", () => {
-  it("cuts the prompt it stands in, with a warning that names the prompt", () => {
+  it("ends the prompt before it, with a warning that names the prompt", () => {
     const { program, findings } = read("## User A\nkept\n\n# Rules\nlost\n\n## User B\nlost, too");
     expect(program?.prompts).toEqual({ "User A": { role: "user", text: "kept" } });
     expect(findings.map(({ severity, code, at }) => [severity, code, at.line, at.column])).toEqual([
@@ -21,13 +21,13 @@ describe("a heading of level 1 among the prompts", () => {
     ["before the first prompt", "# Rules\ntext"],
     ["that is a section of the workflow", "## User A\nkept\n# Prompts\n## User B\nx"],
     ["inside a code fence", "## User A\n```\n# Rules\n```"],
-  ])("%s cuts nothing", (_, prompts) => {
+  ])("does not end a prompt if it is %s", (_, prompts) => {
     expect(read(prompts).findings).toEqual([]);
   });
 });
 
 describe("the role of a prompt", () => {
-  it("is the first word of its heading in any case, and the id is the heading as written", () => {
+  it("is the first word of its heading in any case, and the id is the unchanged heading", () => {
     const { program } = read("## user R\na\n## SYSTEM\nb\n## assistant Example\nc\n## usage\nd");
     expect(program?.prompts).toEqual({
       "user R": { role: "user", text: "a" },

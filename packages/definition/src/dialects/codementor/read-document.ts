@@ -12,12 +12,12 @@ export interface Document {
   readonly description: string;
   /** Mermaid blocks of the Workflow section. */
   readonly charts: readonly { readonly text: string; readonly at: Place }[];
-  /** In order; a later one with the same id stands in place of an earlier. */
+  /** In order. A later prompt with the same id replaces an earlier one. */
   readonly prompts: readonly { readonly id: string; readonly text: string; readonly at: Place }[];
-  /** Names the prompts ask for, each once per prompt. */
+  /** Names that the prompts use, each once per prompt. */
   readonly uses: readonly NameUse[];
   readonly hasWorkflowSection: boolean;
-  /** Its lines outside code blocks; null: there is no such section. */
+  /** The section's lines outside code blocks; null if there is no such section. */
   readonly rubric: { readonly lines: readonly RubricLine[]; readonly at: Place } | null;
   /** The first code block below each heading of the Schemas section. */
   readonly schemas: readonly { readonly name: string; readonly text: string; readonly at: Place }[];
@@ -25,7 +25,7 @@ export interface Document {
 
 const LARGE_PROMPT = 1_000_000;
 
-/** The role a prompt's id declares by its first word, in any case. */
+/** The role that the first word of a prompt's id declares, in any case. */
 export function roleOf(id: string): Role | null {
   const word = /^(?:user|system|assistant)(?![\p{L}\p{N}_])/iu.exec(id)?.[0].toLowerCase();
   return word === "user" || word === "system" || word === "assistant" ? word : null;
@@ -35,7 +35,7 @@ export function isSectionName(heading: string): boolean {
   return /^(?:workflow|prompts|rubric|schemas)$/i.test(heading);
 }
 
-/** Takes lines one by one and keeps of each only what the document needs. */
+/** Reads lines one by one and keeps of each only the part that the document needs. */
 export class DocumentReader {
   readonly #report: WorkflowReport;
   #section: "none" | "description" | "workflow" | "prompts" | "rubric" | "schemas" = "none";
@@ -51,7 +51,7 @@ export class DocumentReader {
   readonly #schemas: { name: string; text: string; at: Place }[] = [];
   #schema: { name: string; lines: string[] | null; at: Place | null } | null = null;
   #rubric: { lines: RubricLine[]; at: Place } | null = null;
-  /** A document may be titled so: its first heading, with prose below it. */
+  /** Set if the document's first heading is "Rubric". If no table follows it, it is the title. */
   #maybeTitle: { title: string; lines: string[] } | null = null;
 
   /** Names of the level-1 headings, in lower case. */
@@ -150,7 +150,7 @@ export class DocumentReader {
       this.#rubric ??= { lines: [], at };
       this.#section = name;
     } else if (name === "workflow" || name === "prompts") this.#section = name;
-    // A document may be titled so.
+    // A document may have the title "Schemas".
     else if (name === "schemas" && (this.#title !== null || this.#section !== "none")) this.#section = name;
     else if (this.#title === null && heading !== "") {
       this.#title = heading;
@@ -213,7 +213,7 @@ export class DocumentReader {
   }
 }
 
-/** The model would get the braces, not the file. */
+/** The model would receive the braces, not the file. */
 export function reportFilePlace(report: WorkflowReport, path: string, at: Place): void {
   const name =
     (path.split("/").at(-1)?.split(".", 1)[0] ?? "").replaceAll(/[^A-Za-z0-9]+/g, "_").toUpperCase() || "TEXT";

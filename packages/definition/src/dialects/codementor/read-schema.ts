@@ -1,4 +1,4 @@
-/** The JSON Schema that a PROMPT names, read with the place of each mistake in it. */
+/** Reads the JSON Schema that a PROMPT names, with the place of each mistake in it. */
 import { type Json, schemaProblem } from "@markmill/engine";
 import type { Place } from "../../finding.ts";
 import { type JsonValue, parseJson, plainJson } from "../../parse-json.ts";
@@ -7,7 +7,7 @@ import type { WorkflowReport } from "./workflow-codes.ts";
 const mostCharacters = 64 * 1024;
 const fix = 'Write one JSON Schema, such as { "type": "object", "properties": { "points": { "type": "integer" } } }.';
 
-/** `at`: of its first character. null: it cannot be used, which is reported. */
+/** `at`: the place of the first character. Returns null, with a finding, if the schema cannot be used. */
 export function readSchema(text: string, name: string, at: Place, report: WorkflowReport): Json | null {
   const wrong = (offset: number, why: string): null => {
     report.error("PROMPT_SCHEMA", placeIn(text, offset, at), `The schema ${name} cannot be used: ${why}`, fix);
@@ -24,7 +24,7 @@ export function readSchema(text: string, name: string, at: Place, report: Workfl
   return wrong(offsetOf(value, problem.path), `${problem.path}: ${problem.message}.`);
 }
 
-/** Keys may hold dots, so the longest key that fits is taken. */
+/** Keys may contain dots, so the longest matching key is used. */
 function offsetOf(value: JsonValue, path: string): number {
   if (path === "") return value.at;
   if (value.is === "array") {

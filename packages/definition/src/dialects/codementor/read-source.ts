@@ -1,9 +1,8 @@
 /**
- * The text of a workflow with everything it includes, as lines that know where they come from, and with their part in the
- * Markdown.
+ * Reads the text of a workflow with all its includes as lines, each with its origin and its role in the Markdown.
  *
- * R1  An include is textual: the lines of the named file stand in place of the directive, which is recognised outside fences.
- * R2  No file includes itself, directly or through others; nesting and total size are bounded.
+ * R1  An include is textual: the lines of the named file replace the directive. A directive is recognised only outside fences.
+ * R2  No file includes itself, directly or through others. Nesting and total size are bounded.
  */
 
 import { MAX_FILE_BYTES } from "../../decode-source.ts";
@@ -24,10 +23,10 @@ export interface SourceLine {
 
 const MAX_INCLUDE_DEPTH = 20;
 const MAX_TOTAL_CHARACTERS = 2 * MAX_FILE_BYTES;
-/** Each include counts for so many characters, so that empty files that include each other are bounded, too. */
+/** Each include counts as this number of characters, so that empty files that include each other are bounded, too. */
 const INCLUDE_WEIGHT = 1000;
 
-/** Gives each line to `each`, in order. `start`: lines before it are front matter and no Markdown. */
+/** Passes each line to `each`, in order. `start`: the lines before it are front matter, not Markdown. */
 export function readSource(
   lines: readonly string[],
   start: number,
@@ -119,7 +118,7 @@ export function readSource(
   }
 }
 
-/** `!INCLUDE path`, the path optionally in double quotes. */
+/** `!INCLUDE path`; the path may be in double quotes. */
 export function includeDirective(line: string): { readonly path: string; readonly column: number } | null {
   const found = /^\s*!INCLUDE[ \t]+(?=\S)/.exec(line.slice(0, 4200));
   if (found === null) return null;

@@ -37,12 +37,12 @@ const snippets = [
   "\ufeff",
 ];
 
-/** Fixed in `npm test`, so that it tries the same in every run. */
+/** The seed is fixed in `npm test`, so that every run tests the same cases. */
 const some = (thorough: number) => (inject("thorough") ? { numRuns: thorough } : { numRuns: thorough / 20, seed: 20 });
-/** Any code point; the library's own such unit costs a second to make. */
+/** Any code point. The library's own unit for this needs a second to build. */
 const anyUnit = fc.nat(0x10f7ff).map((at) => String.fromCodePoint(at < 0xd800 ? at : at + 0x800));
 
-/** A few paths lead to the same text, so that it includes and calls itself. */
+/** A few paths contain the same text, so that it includes and calls itself. */
 const paths = ["a.wf.md", "units/build.wf.md", "shared/rubric.md", "recursive.wf.md"];
 function exercise(text: string): void {
   const bytes = new TextEncoder().encode(text);
@@ -59,8 +59,8 @@ function exercise(text: string): void {
   for (const program of Object.values(definition?.programs ?? {})) formatWorkflow(program);
 }
 
-describe("whatever the input, the answer is a definition or findings", () => {
-  it("random text made of the language's own pieces", () => {
+describe("loading gives a definition or findings for any input", () => {
+  it("for random text of the language's own parts", () => {
     const piece = fc.oneof(
       fc.constantFrom(...snippets),
       fc.string({ maxLength: 8 }),
@@ -72,7 +72,7 @@ describe("whatever the input, the answer is a definition or findings", () => {
     );
   });
 
-  it("sound workflows with pieces cut out, doubled or put in", () => {
+  it("for valid workflows with parts removed, doubled or inserted", () => {
     const cut = fc.record({
       at: fc.double({ min: 0, max: 1, noNaN: true }),
       length: fc.nat(40),
@@ -91,7 +91,7 @@ describe("whatever the input, the answer is a definition or findings", () => {
     );
   });
 
-  it("random bytes", () => {
+  it("for random bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const { definition, findings } = loadDefinition({ read: () => bytes }, "a.wf.md");

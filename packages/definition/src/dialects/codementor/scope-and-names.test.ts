@@ -1,4 +1,4 @@
-/** Names, paths and near misses of a workflow file: a mistake that a reader does not see is told at its place. */
+/** Names, paths and near misses in a workflow file: a mistake that a reader does not see is reported at its place. */
 import { describe, expect, it } from "vitest";
 import { loadDefinition } from "../../load-definition.ts";
 import { formatWorkflow } from "./format-workflow.ts";
@@ -19,7 +19,7 @@ const load = (files: Readonly<Record<string, string>>, root: string) =>
     root,
   );
 
-describe("typographic quotes", () => {
+describe("typographic quotes in a workflow file", () => {
   it.each([
     "\u201cPASSED\u201d",
     "\u201ePASSED\u201c",
@@ -38,7 +38,7 @@ describe("typographic quotes", () => {
     expect(codes(file(`START --> CHECK_A{"${right} == RESULT"}`))).toEqual(["error QUOTE_TYPOGRAPHIC"]);
   });
 
-  it("that stand inside straight quotes, and apostrophes, are text", () => {
+  it("inside straight quotes are text, and so are apostrophes", () => {
     for (const right of [
       ...["'\u201cyes\u201d'", "don\u2019t stop", "the students\u2019 work"],
       ...["'`yes`'", "```", "```python", "6\u2032"],
@@ -46,7 +46,7 @@ describe("typographic quotes", () => {
       expect(codes(file(`START --> CHECK_A{"RESULT == ${right}"}`))).toEqual([]);
   });
 
-  it("are told where a value of SET and ASSIGN begins with one", () => {
+  it("cause a warning at the beginning of a value of SET and ASSIGN", () => {
     expect(codes(file(`START --> SET_A["Set: X=\u201ctext\u201d"]`))).toEqual(["warning QUOTE_TYPOGRAPHIC"]);
     expect(codes(file(`START --> ASSIGN_A["Assign: \u2018text\u2019"]`))).toContain("warning QUOTE_TYPOGRAPHIC");
   });
@@ -57,7 +57,7 @@ describe("numbers of a CHECK", () => {
     expect(codes(file(`START --> CHECK_A{"RESULT >= ${right}"}`))).toEqual(["error CHECK_NUMBER"]);
   });
 
-  it("are read as the attributes say", () => {
+  it("are read as the attributes define", () => {
     const body = `START --> CHECK_A{"RESULT >= 2,7 and not RESULT > 9"}\nCHECK_A@{ number: last, decimal: comma }`;
     const numbers = { which: "last", decimal: "comma" };
     expect(node(body, "CHECK_A")).toMatchObject({
@@ -68,7 +68,7 @@ describe("numbers of a CHECK", () => {
     });
   });
 
-  it("keep their attributes when the program is written again", () => {
+  it("keep their attributes when the program is formatted again", () => {
     const { program } = parse(file(`START --> CHECK_A{"RESULT >= 2"}\nCHECK_A@{ number: 2, decimal: point }`));
     if (program === null) throw new Error("no program");
     expect(parse(formatWorkflow(program, { file: "a.wf.md" })).program).toEqual(program);
@@ -79,18 +79,18 @@ describe("numbers of a CHECK", () => {
     ["number: second", "error ATTRIBUTE_VALUE"],
     ["number: 100", "error ATTRIBUTE_VALUE"],
     ["decimal: dot", "error ATTRIBUTE_VALUE"],
-  ])("%s is refused", (attribute, code) => {
+  ])("the attribute %s is refused", (attribute, code) => {
     expect(codes(file(`START --> CHECK_A{"RESULT >= 2"}\nCHECK_A@{ ${attribute} }`))).toEqual([code]);
   });
 
-  it("that are none make the attributes useless", () => {
+  it("the attributes cause a warning if the CHECK compares no number", () => {
     const body = `START --> CHECK_A{"RESULT == 2"}\nCHECK_A@{ number: last }`;
     expect(codes(file(body))).toEqual(["warning ATTRIBUTE_UNKNOWN"]);
   });
 });
 
-describe("a quote that is written twice", () => {
-  it("stands for one in ASSIGN, SET and PROMPT as in CHECK", () => {
+describe("a doubled quote", () => {
+  it("means one quote in ASSIGN, SET and PROMPT, as in CHECK", () => {
     const value = { from: "template", text: "it's 'so'" };
     expect(node(`START --> ASSIGN_A["Assign: 'it''s ''so'''"]`, "ASSIGN_A")).toMatchObject({ value });
     expect(node(`START --> SET_A["Set: X='it''s ''so'''"]`, "SET_A")).toMatchObject({ value });
@@ -104,7 +104,7 @@ describe("an included file", () => {
   const part = `${chart(`START --> CALL_B[[b.wf.md]] --> ASSIGN_C["Assign: file:c.txt"]`)}`;
   const callee = file("START --> SUCCESS");
 
-  it("finds what it calls and reads beside itself", () => {
+  it("finds its callees and files beside itself", () => {
     const files = {
       "a.wf.md": "# T\n\n# Workflow\n\n!INCLUDE parts/flow.md\n",
       "parts/flow.md": part,
@@ -121,7 +121,7 @@ describe("an included file", () => {
     });
   });
 
-  it("finds them beside the workflow where there is nothing beside itself", () => {
+  it("finds its callees and files beside the workflow if they are not beside itself", () => {
     const files = {
       "w/a.wf.md": "# T\n\n# Workflow\n\n!INCLUDE parts/flow.md\n",
       "w/parts/flow.md": part,
@@ -152,22 +152,22 @@ describe("a System heading", () => {
   const body = (name: string) => `START --> PROMPT_S["Prompt: System ${name}"] --> PROMPT_Q["Prompt: User Q"]`;
   const head = "---\nagents: { Reviewer: { temperature: 0 } }\n---\n";
 
-  it("that names no declared agent is told, with the name that is near", () => {
+  it("with an undeclared agent causes a warning that suggests a similar name", () => {
     const { findings } = parse(file(body("Reviwer"), prompts("Reviwer"), head));
     expect(findings).toMatchObject([
       { code: "AGENT_UNKNOWN", severity: "warning", fix: expect.stringContaining("Did you mean Reviewer?") },
     ]);
   });
 
-  it("that names a declared agent, none, or one that a node names is sound", () => {
+  it("with a declared agent, with no agent, or with an agent that a node names is valid", () => {
     expect(codes(file(body("Reviewer"), prompts("Reviewer"), head))).toEqual([]);
     expect(codes(file(body(""), prompts(""), head))).toEqual([]);
     expect(codes(file(body("Other"), prompts("Other")))).toEqual([]);
   });
 });
 
-describe("parameters", () => {
-  it.each(["RESULT", "CONTENT", "STATUS", "EXIT_CODE"])("named %s are refused, with and without a default", (name) => {
+describe("names of parameters", () => {
+  it.each(["RESULT", "CONTENT", "STATUS", "EXIT_CODE"])("%s is refused, with and without a default", (name) => {
     expect(codes(file(`PARAMS["${name}"]\nSTART --> SUCCESS`))).toEqual(["error PARAM_RESERVED"]);
     expect(codes(file(`PARAMS["A, ${name}=x"]\nSTART --> SUCCESS`))).toEqual(["error PARAM_RESERVED"]);
     expect(codes(file("START --> SUCCESS", "", `---\nparams: { ${name}: x }\n---\n`))).toEqual([
@@ -184,7 +184,7 @@ describe("SET of a setting", () => {
     "AI_TEMPERATURE=9",
     "AI_TOP_P='1.5'",
     "MAX_DURATION='10m'",
-  ])("%s is refused as a parameter's default is", (set) =>
+  ])("%s is refused, as for a parameter's default", (set) =>
     expect(codes(file(`START --> SET_A["Set: ${set}"]`))).toEqual(["error SET_NUMBER"]),
   );
   it.each([
@@ -195,10 +195,10 @@ describe("SET of a setting", () => {
     "AI_MODEL_NAME='any'",
     "MAX_POINTS='many'",
     "MAX_COST=RESULT",
-  ])("%s is sound", (set) => expect(codes(file(`START --> SET_A["Set: ${set}"]`))).toEqual([]));
+  ])("%s is accepted", (set) => expect(codes(file(`START --> SET_A["Set: ${set}"]`))).toEqual([]));
 });
 
-describe("near misses of a section", () => {
+describe("headings that are nearly those of a section or prompt", () => {
   const flow = chart("START --> SUCCESS");
   it.each([
     ["#Workflow", "a plain space must follow"],
@@ -216,7 +216,7 @@ describe("near misses of a section", () => {
     ["\ufeff# Workflow", "an invisible character"],
     ["\u200b# Workflow", "an invisible character"],
     ["    # Workflow", "four spaces"],
-  ])("%j is named", (heading, why) => {
+  ])("%j is reported", (heading, why) => {
     const { findings } = parse(`# T\n\n${heading}\n\n${flow}`);
     const near = findings.find(({ code }) => code === "HEADING_NEAR_MISS");
     expect(near).toMatchObject({ message: expect.stringContaining(why), fix: expect.stringContaining("# Workflow") });
@@ -225,7 +225,7 @@ describe("near misses of a section", () => {
   });
 
   it.each(["# **Prompts**", "#Prompts", "## Prompts", "Prompts\n===", "# __Prompts__", "# Prompt"])(
-    "%j is named",
+    "%j is reported",
     (heading) => {
       const text = file(`START --> PROMPT_A["Prompt: User A"]`, `${heading}\n\n## User A\n\nHello\n`);
       expect(codes(text)).toContain("warning HEADING_NEAR_MISS");
@@ -233,7 +233,7 @@ describe("near misses of a section", () => {
   );
 
   it.each(["##User B", "# User B", "## **User B**", "##\u00a0User B", "User B\n------", "User B\n======"])(
-    "%j among the prompts is named",
+    "%j among the prompts is reported",
     (heading) => {
       const text = file(
         `START --> PROMPT_A["Prompt: User A"]`,
@@ -243,11 +243,11 @@ describe("near misses of a section", () => {
     },
   );
 
-  it("the title that is underlined is named", () => {
+  it("an underlined title is reported", () => {
     expect(codes(`My title\n========\n\n# Workflow\n\n${flow}`)).toEqual(["warning HEADING_NEAR_MISS"]);
   });
 
-  it("nothing is named in a sound document, whatever its prose and prompts hold", () => {
+  it("a valid document causes no such warning, whatever its prose and prompts contain", () => {
     const prose = "## Workflow\n\nSee below.\n\n## Prompts\n\n#hashtag\n\nRules\n-----\n\n";
     const prompts = "# Prompts\n\n## User A\n\n## Rubric\n\nRules\n-----\n\n### User stories\n\n#5 is\n\n---\n";
     const text = `# T\n\n${prose}# Workflow\n\n${chart('START --> PROMPT_A["Prompt: User A"]')}\n${prompts}`;
@@ -257,7 +257,7 @@ describe("near misses of a section", () => {
 
 describe("an edge between subgraphs", () => {
   const groups = "subgraph Build\nSET_A[\"Set: A='1'\"]\nend\nsubgraph CHECK_ALL\nSET_B[\"Set: B='1'\"]\nend\n";
-  it("is named, on either side, also where the subgraph is called like a kind", () => {
+  it("is reported, on either side, even if the subgraph has the name of a kind", () => {
     for (const edge of ["Build --> CHECK_ALL", "START --> Build", "Build --> SET_B", "CHECK_ALL --> SET_A"]) {
       const found = codes(file(`START --> SET_A --> SET_B\n${groups}${edge}`));
       expect([edge, found]).toEqual([edge, ["error EDGE_SUBGRAPH"]]);
@@ -265,13 +265,13 @@ describe("an edge between subgraphs", () => {
     expect(codes(file(`Build --> CHECK_ALL\nSTART --> SET_A --> SET_B\n${groups}`))).toEqual(["error EDGE_SUBGRAPH"]);
   });
 
-  it("that is a note means nothing", () => {
+  it("is ignored if it is a note link", () => {
     expect(codes(file(`START --> SET_A --> SET_B\n${groups}Build -.- CHECK_ALL`))).toEqual([]);
   });
 });
 
 describe("a no-break space", () => {
-  it("in the name of a prompt, a caption, a variable or a parameter is named", () => {
+  it("is reported in the name of a prompt, a caption, a variable or a parameter", () => {
     const heading = file(`START --> PROMPT_A["Prompt: User A"]`, "# Prompts\n\n## User\u00a0A\n\nHello\n");
     expect(codes(heading)).toContain("warning NAME_INVISIBLE");
     const caption = file(`START --> PROMPT_A["Prompt: User\u00a0A"]`, "# Prompts\n\n## User A\n\nHello\n");
@@ -284,13 +284,13 @@ describe("a no-break space", () => {
     expect(said(file(`PARAMS["MY\u00a0NAME=x"]\nSTART --> SUCCESS`))).toContain("no-break space (U+00A0)");
   });
 
-  it("in a text is no matter", () => {
+  it("is ignored in a text", () => {
     expect(codes(file(`PARAMS["A='x\u00a0y'"]\nSTART --> ASSIGN_A["Assign: 'x\u00a0y'"]`))).toEqual([]);
   });
 });
 
 describe("an unknown variable", () => {
-  it("is told with WORKFLOW_ENV in its hint", () => {
+  it("is reported, and the fix mentions WORKFLOW_ENV", () => {
     const { findings } = load({ "a.wf.md": file(`START --> ASSIGN_A["Assign: 'x {{HOMEPAGE}}'"]`) }, "a.wf.md");
     expect(findings).toMatchObject([{ code: "VARIABLE_UNKNOWN", fix: expect.stringContaining("WORKFLOW_ENV") }]);
   });

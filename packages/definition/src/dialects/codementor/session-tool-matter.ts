@@ -1,10 +1,10 @@
-/** Tools and MCP servers of the front matter that run in the run's sandbox session: `command` in place of an address. */
+/** Tools and MCP servers in the front matter that run in the run's sandbox session: they have a `command` instead of an address. */
 import { commandPlaces, type Json, type SandboxTool, type StdioServer } from "@markmill/engine";
 import { z } from "zod";
 
 const mostCommandCharacters = 16 * 1024;
 
-/** What a model gives where the command is its own. */
+/** The arguments of a tool whose command the model writes. */
 export const ownCommandSchema: Json = {
   type: "object",
   properties: { command: { type: "string", description: "The shell command to run, in bash." } },
@@ -12,13 +12,13 @@ export const ownCommandSchema: Json = {
   additionalProperties: false,
 };
 
-/** null: the model gives the command. */
+/** null: the model writes the command. */
 export const toolCommand = z.union(
   [z.string().regex(/\S/, "expected a command").max(mostCommandCharacters), z.null()],
   "expected a command, or null: the model gives it",
 );
 
-/** Why this command cannot have these arguments; null: it can. */
+/** Returns why this command cannot have these arguments, or null if it can. */
 export function commandProblem(
   command: string | null,
   schema: Json | undefined,

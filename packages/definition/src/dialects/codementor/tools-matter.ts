@@ -1,4 +1,4 @@
-/** `tools:` of the front matter: what the PROMPTs of a workflow offer their model, as it is written and as the program has it. */
+/** `tools:` in the front matter: the tools that the PROMPTs of a workflow offer their model, as written and as in the program. */
 import { isRecord } from "@markmill/base/json";
 import {
   builtinNames,
@@ -16,7 +16,7 @@ import { noWords } from "./no-words.ts";
 import { commandProblem, ownCommandSchema, toolCommand, writeSandboxTool } from "./session-tool-matter.ts";
 import { calledWorkflow, workflowToolOf, writeWorkflowTool } from "./workflow-matter.ts";
 
-/** Some tools are enough for a model, and each is sent with every question. */
+/** More tools do not help a model, and each request contains all of them. */
 export const mostTools = 64;
 const mostSchemaCharacters = 32 * 1024;
 const mostSchemaDepth = 32;
@@ -69,7 +69,7 @@ type Written =
   | z.output<typeof inSession>
   | z.output<typeof calledWorkflow>;
 
-/** By what it holds, so that a mistake is told where it is, and not that it fits none of the forms. */
+/** Chooses the form by the keys that are present. So a finding names the exact mistake, and not only that no form fits. */
 const written = z.unknown().transform((value, context): Written => {
   const form = isRecord(value) ? formOf(value) : builtin;
   const parsed = form.safeParse(value);
@@ -125,7 +125,7 @@ export function headerOf(value: z.infer<typeof toolHeader>): ToolHeader {
   return value.before === undefined ? { secret: value.secret } : { secret: value.secret, before: value.before };
 }
 
-/** The front matter that gives these tools again, without those of MCP servers; undefined: there are none. */
+/** Writes these tools as front matter, without those of MCP servers; undefined if there are none. */
 export function writeTools(
   tools: Readonly<Record<string, Tool>> | undefined,
   path: (to: string) => string,
@@ -177,7 +177,10 @@ export function isUrl(text: string): boolean {
   return (protocol === "http:" || protocol === "https:") && username === "" && password === "";
 }
 
-/** Why it cannot be the schema of a tool's arguments. A YAML alias can make it hold itself: it is walked to a depth, and no further. */
+/**
+ * Returns why the value cannot be the schema of a tool's arguments. A YAML alias can make it contain itself, so it is checked only to a
+ * fixed depth.
+ */
 function schemaProblem(value: unknown): string | null {
   if (!isRecord(value)) return "expected a JSON Schema, an object";
   let level: readonly unknown[] = [value];
@@ -192,7 +195,7 @@ function schemaProblem(value: unknown): string | null {
     return "the schema of a tool's arguments has to say type: object";
   const { properties = {} } = value as { properties?: unknown };
   if (!isRecord(properties)) return "properties of the schema have to be an object, with a schema for each argument";
-  // A pattern that cannot be read here is told to the model, and not checked.
+  // A pattern that packages/pattern cannot read is sent to the model, but not checked.
   const problem = findProblem(value, { pattern: "any" });
   return problem === null ? null : `the schema cannot be used: ${problem.path}: ${problem.message}`;
 }

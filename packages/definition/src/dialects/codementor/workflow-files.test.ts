@@ -10,10 +10,10 @@ const reference = readFileSync(
 const examples = Array.from(reference.matchAll(/^````markdown\n(.*?)^````$/gms), (match) => match[1] ?? "");
 
 describe("docs/workflow-files.md", () => {
-  it("has an example for each of its large parts", () => expect(examples.length).toBeGreaterThanOrEqual(5));
+  it("contains at least five examples", () => expect(examples.length).toBeGreaterThanOrEqual(5));
 
   it.each(examples.map((text) => [/^(?:# |name: )(.*)$/m.exec(text)?.[1] ?? "", text]))(
-    "%s loads without a finding",
+    "example %s loads without a finding",
     (_, text) => {
       const bytes = new TextEncoder().encode(text);
       const { definition, findings } = loadDefinition(

@@ -1,4 +1,7 @@
-/** A tool that is a workflow, as `tools:` of the front matter has it: the file, and words for the model where its title is not enough. */
+/**
+ * A tool that is a workflow, as written in `tools:` of the front matter: the file, and a description for the model if the workflow's title
+ * is not enough.
+ */
 import type { WorkflowTool } from "@markmill/engine";
 import { z } from "zod";
 
@@ -7,7 +10,9 @@ export const calledWorkflow = z.strictObject({
   description: z.string().min(1).max(4_096).optional(),
 });
 
-/** The path is still as written; what the callee takes, and its title, are known when all files are loaded (settle-workflow-tools.ts). */
+/**
+ * The path is still unresolved. The parameters and the title of the callee are known when all files are loaded (settle-workflow-tools.ts).
+ */
 export function workflowToolOf({ workflow, description = "" }: z.output<typeof calledWorkflow>): WorkflowTool {
   return { kind: "workflow", program: workflow, description, schema: { type: "object" } };
 }

@@ -1,4 +1,6 @@
-/** Random workflows of tasks, compiled and folded by the engine, beside an interpreter written straight from the dialect's rules. */
+/**
+ * Compares random workflows of tasks, compiled and played by the engine, with an interpreter that implements the dialect's rules directly.
+ */
 import { initialState, type RunState, step } from "@markmill/engine";
 import { describe, expect, inject, it } from "vitest";
 import { formatProgram } from "../../write-program.ts";
@@ -13,7 +15,7 @@ import { type Asked, compileText, playTasks } from "./testing-play-tasks.ts";
 
 const programs = inject("thorough") ? 2_000 : 500;
 
-/** A small generator (mulberry32). */
+/** A small random number generator (mulberry32). */
 function chanceOf(seed: number) {
   let state = seed >>> 0;
   const next = () => {
@@ -131,7 +133,7 @@ function randomWorkflow(chance: Chance): WorkflowJson {
 
 const compile = (workflow: WorkflowJson) => compileText(JSON.stringify(workflow));
 
-/** The engine's own variables are no memory of the workflow. */
+/** The engine's own variables are not part of the workflow's memory. */
 function memoryOf({ variables, lists }: RunState) {
   const { RESULT: _result, STATUS: _status, ERROR: _error, ...others } = variables;
   const cache = Object.entries(others).map(([name, text]) => [name.replace(/^cache\./, ""), text]);
@@ -148,7 +150,7 @@ describe(`${programs} random workflows of tasks`, () => {
   const seen = new Map<string, number>();
   const ended: Interpreted[] = [];
 
-  it("come to the same result, memory, path and requests as by the rules written down", () => {
+  it("give the same result, memory, path and requests as in the interpreter", () => {
     for (let seed = 1; seed <= programs; seed++) {
       const chance = chanceOf(seed);
       const workflow = randomWorkflow(chance);
@@ -156,7 +158,7 @@ describe(`${programs} random workflows of tasks`, () => {
       const said = Array.from({ length: 20 }, () => (chance.likely(0.12) ? null : chance.pick(texts)));
       const replies = (call: number) => said[call] ?? null;
       const program = compile(workflow);
-      // Written down and read again, it is the same program.
+      // A program that is formatted and read again is the same program.
       expect(compileText(formatProgram(program)), `seed ${seed}`).toEqual({ ...program, name: "random" });
       const ours = playTasks(program, input, replies);
       const asked: Asked[] = [];
@@ -190,7 +192,7 @@ describe(`${programs} random workflows of tasks`, () => {
         hits: countOf(theirs.path),
         asked,
       });
-      // Those that failed before they asked for anything are not among what was performed, but in the same order.
+      // Tasks that failed before they requested anything were not performed. The others have the same order.
       let at = 0;
       for (const id of ours.performed) {
         at = theirs.path.indexOf(id, at) + 1;
@@ -204,7 +206,7 @@ describe(`${programs} random workflows of tasks`, () => {
     }
   }, 60_000);
 
-  it("are of every kind", () => {
+  it("cover every kind of end", () => {
     for (const word of ["success", "READ_MISSING", "SCRIPTED", "CHECK_FALSE", "CONDITION_NOT_NUMERIC", "LIMIT_STEPS"])
       expect(seen.get(word) ?? 0, word).toBeGreaterThan(programs / 50);
     expect(ended.filter(({ path }) => path.length > 5).length).toBeGreaterThan(programs / 10);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { schemaProblem, withLowerTypes } from "./check-schema.ts";
 
-it("types in capitals are those of the standard; names and data stay as they are", () => {
+it("types in capitals become those of the standard, and names and data stay unchanged", () => {
   const written = {
     type: "OBJECT",
     properties: {

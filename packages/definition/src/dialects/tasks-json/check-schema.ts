@@ -1,8 +1,8 @@
-/** Whether a JSON Schema can be used, and with the names of types that the dialect's files have. */
+/** Checks whether a JSON Schema can be used, and normalises the spelling of types in the dialect's files. */
 import { isRecord } from "@markmill/base/json";
 import { schemaProblem as findProblem, type Json } from "@markmill/engine";
 
-/** What is wrong with it, or null. */
+/** Returns the problem of the schema, or null. */
 export function schemaProblem(schema: Json): string | null {
   if (!isRecord(schema)) return "it is no object";
   const problem = findProblem(schema);
@@ -10,7 +10,7 @@ export function schemaProblem(schema: Json): string | null {
   return problem.path === "" ? problem.message : `${problem.path}: ${problem.message}`;
 }
 
-/** Keys below these are the author's names; values of the others are data. */
+/** Keys below `named` are the author's names. Values of `data` are plain data. */
 const named: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
@@ -20,7 +20,7 @@ const named: ReadonlySet<string> = new Set([
 ]);
 const data: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
 
-/** Some makers write types in capitals (`STRING`); the standard, and the endpoints that get the schema, know small letters only. */
+/** Some authors write types in capitals (`STRING`). The standard, and the endpoints that receive the schema, accept only lower case. */
 export function withLowerTypes(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(withLowerTypes);
   if (typeof schema !== "object" || schema === null) return schema;

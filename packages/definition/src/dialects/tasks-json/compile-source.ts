@@ -1,10 +1,10 @@
-/** Where a value comes from, as an operand. */
+/** Compiles the source of a value to an operand. */
 import type { Operand } from "@markmill/engine";
 import { inputName } from "../../names.ts";
 import { variableOf } from "./memory-names.ts";
 import type { Source } from "./task-file.ts";
 
-/** What follows each element of a stack that is read as one text. */
+/** The text after each element of a stack that is read as one text. */
 const afterElement = " \n";
 
 export function operandOf(source: Exclude<Source, { type: "search" }>): Operand {

@@ -1,6 +1,6 @@
 /**
- * A task as a chain of nodes: searches for its inputs, the operator, insertions of what it gave, the search of its condition, a look for
- * similar passages. All but the operator are uncounted: a task is one step of max_steps.
+ * Compiles a task to a chain of nodes: searches for its inputs, the operator, insertions of its outputs, the search of its condition, and a
+ * search for similar passages. All nodes except the operator are uncounted, so a task is one step of max_steps.
  */
 import type { Condition, Effect, Node, Operand, PromptNode, Read, Role } from "@markmill/engine";
 import { operandOf } from "./compile-source.ts";
@@ -13,7 +13,9 @@ import type { TaskTools } from "./tools-of-file.ts";
 export interface Chain {
   /** In the order in which they run. */
   readonly nodes: readonly { readonly id: string; readonly node: Node }[];
-  /** How the last one goes on. label: the edge's `on` for each way. when: the condition of the first. */
+  /**
+   * How the flow leaves the last node. label: each way out has its own edge label. condition: `when` is the condition of the first edge.
+   */
   readonly decides:
     | { readonly by: "nothing" }
     | { readonly by: "condition"; readonly when: Condition }
@@ -24,7 +26,7 @@ export interface TaskContext {
   readonly reading: Reading;
   readonly keepBraces: boolean;
   readonly tools: TaskTools;
-  /** A name for a node that no other has. */
+  /** Returns a name for a node that no other node has. */
   readonly nodeName: (wish: string) => string;
 }
 
@@ -58,7 +60,7 @@ export function compileTask(task: Task, condition: StepCondition | null, context
 
 const conditionName = "condition";
 
-/** Done after the outputs and their insertions, so that it finds what the task gave. RESULT stays the task's. */
+/** Runs after the outputs and their insertions, so that it finds the task's results. RESULT stays the task's. */
 function compileConditionSearch(
   task: Task,
   source: Source,
@@ -100,7 +102,10 @@ function compileCondition(expression: Exclude<Expression, "HaveSimilar">, expect
 
 const cosine = /^\s*-?(?:0?\.[0-9]+|[01](?:\.[0-9]+)?)\s*$/;
 
-/** The condition's input is looked for; `expected` is how near a passage must be, or the text to look for where the input has none. */
+/**
+ * Searches for passages that are similar to the condition's input. `expected` is the threshold, or the text to search for if there is no
+ * input.
+ */
 function compileSimilar(query: Operand, expected: string): Node {
   const isThreshold = cosine.test(expected) && Math.abs(Number(expected)) <= 1;
   const otherwise: Operand = { from: "literal", text: expected };
@@ -121,14 +126,17 @@ function compileSimilar(query: Operand, expected: string): Node {
   };
 }
 
-/** Of what does not search: the reader keeps a search from searching for one. */
+/** Compiles a source that is not a search. The reader refuses a search whose query is a search. */
 function sourceOperand(source: Source): Operand {
   return source.type === "search" ? { from: "literal", text: "" } : operandOf(source);
 }
 
 type Placed = { readonly id: string; readonly node: Node };
 
-/** A search is done before the task begins. What its query pops is only looked at there, and taken by the task, so that it can give it back. */
+/**
+ * A search runs before the task begins. If its query pops an element, the search only reads it, and the task removes it. So the task can
+ * put it back if it fails.
+ */
 function compileInputs(task: Task, context: TaskContext): { before: readonly Placed[]; reads: readonly Read[] } {
   const before: Placed[] = [];
   const reads: Read[] = [];
@@ -260,7 +268,10 @@ function settingsOf({ model }: Task): Pick<PromptNode, "settings"> {
   return model === null ? {} : { settings: { model } };
 }
 
-/** The messages of a task as a request: the last one asks, if it is the user's; those before it open the conversation. */
+/**
+ * Compiles the messages of a task to a request. The last message is the prompt if it has the role user. The messages before it begin the
+ * conversation.
+ */
 function asked(
   task: Task,
   messages: readonly { readonly role: Role; readonly text: Operand }[],

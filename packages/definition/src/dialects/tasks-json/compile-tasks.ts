@@ -1,4 +1,4 @@
-/** From what a file means to a program. */
+/** Compiles a parsed file of tasks to a program. */
 import { type Edge, initialState, type MemoryNeeds, type Node, type Program, type ResultRule } from "@markmill/engine";
 import { checkFlow } from "../../check-flow.ts";
 import type { Place } from "../../finding.ts";
@@ -56,7 +56,7 @@ export function compileTasks(file: TaskFile, reading: Reading): Compiled | null 
       ...(file.maxTokens === null ? {} : { maxOutputTokens: file.maxTokens }),
     },
     sandbox: {},
-    // One hit more than steps: what ends a loop is max_steps, and says so.
+    // One hit more than steps, so that max_steps ends a loop and is the reported reason.
     limits: {
       ...initialState.limits,
       hits: file.maxSteps + 1,
@@ -64,7 +64,7 @@ export function compileTasks(file: TaskFile, reading: Reading): Compiled | null 
       timeMs: file.maxSeconds * 1000,
     },
     submission: "none",
-    // A fallback is what the author wants for a model that cannot be asked; without any, the run waits for it.
+    // A fallback is the author's choice for a model that is unavailable. Without any fallback, the run waits for the model.
     ...(file.steps.some(({ fallback }) => fallback !== null) ? { trouble: "edge" as const } : {}),
     scheduling: "eager",
     lists: Object.fromEntries(file.stacks.map(({ key, items }) => [key, items])),
@@ -157,7 +157,7 @@ function memoryOf({ scope, embedder }: MemoryWishes): { memory?: MemoryNeeds } {
   };
 }
 
-/** What every dialect's drawing tells, in this one's words. */
+/** Reports the same findings about the flow as other dialects, in the words of this dialect. */
 function tellFlow(program: Program, sources: SourceMap, reading: Reading): void {
   const flow: FindingReport = new Report();
   checkFlow(program, sources, flow);

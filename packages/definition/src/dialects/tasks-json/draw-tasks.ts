@@ -1,10 +1,10 @@
-/** A flowchart for people: a node per task, what belongs to a task's work beside it, conditions and fallbacks on the arrows. */
+/** Draws a flowchart for people: one node per task, with its helper nodes beside it, and conditions and fallbacks on the arrows. */
 import type { Edge, Node, Operand, Program } from "@markmill/engine";
 import { describeCondition } from "../../write-condition.ts";
 import type { Drawing } from "../dialect.ts";
 import { operatorOf } from "./operator-of.ts";
 
-/** Words that mean something else in a flowchart. */
+/** Words with another meaning in a flowchart. */
 const taken: ReadonlySet<string> = new Set(
   "end graph flowchart subgraph style class classDef click default linkStyle".split(" "),
 );
@@ -73,7 +73,7 @@ function operandWords(operand: Operand): string {
   }
 }
 
-/** Entities for whatever has a meaning in a caption. */
+/** Characters with a meaning in a caption become entities. */
 function encode(text: string): string {
   const line = text.replace(/\s+/g, " ").trim();
   const short = line.length > longestCaption ? `${line.slice(0, longestCaption - 1)}…` : line;

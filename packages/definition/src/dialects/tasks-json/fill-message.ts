@@ -1,6 +1,7 @@
 /**
- * A prompt's places, `{name}` and `{{name}}`, as parts: text as it stands, and inputs of the task. They are found when the file is loaded,
- * from left to right, once; what is put in is never looked at (I7). Only names of declared inputs are places.
+ * Splits a prompt at its placeholders, `{name}` and `{{name}}`, into parts: literal text, and inputs of the task. The placeholders are
+ * found once, from left to right, when the file is loaded. Inserted values are never expanded again (I7). Only names of declared inputs are
+ * placeholders.
  */
 import type { Operand } from "@markmill/engine";
 
@@ -8,7 +9,7 @@ type Part = Operand & { readonly from: "literal" | "read" };
 
 export interface Filled {
   readonly operand: Operand;
-  /** Places for which there is no input, each once, as far as they look like names. */
+  /** Placeholders without an input, each once, if they look like names. */
   readonly undeclared: readonly string[];
 }
 

@@ -1,10 +1,13 @@
-/** Which step belongs to which task, and where targets lead. What names nothing, or is never looked at, is told. */
+/**
+ * Finds the step of each task and the destination of each target. Reports targets that do not exist, and steps and tasks that are never
+ * used.
+ */
 import { brief, doubt, type Reading, wrong } from "./json-fields.ts";
 import type { Target, Task, TaskFile, TaskStep } from "./task-file.ts";
 
 /** The only id that always ends a run. */
 export const endId = "__end";
-/** These end it unless a task of that name has a step. */
+/** These ids end a run, unless a task of that name has a step. */
 const alsoEnds: readonly string[] = ["_end", "end"];
 
 export type Destination = { readonly to: "task"; readonly id: string } | { readonly to: "end"; readonly id: string };

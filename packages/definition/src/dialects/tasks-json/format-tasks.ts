@@ -1,4 +1,7 @@
-/** A program of tasks as a file again, which loads as the same program. What only people read and no run needs (descriptions of tasks) is gone. */
+/**
+ * Writes a program of tasks as a file that loads as the same program. Text that only people read and no run needs (descriptions of tasks)
+ * is lost.
+ */
 import type { Comparison, Condition, MemoryNode, Node, Operand, Program, Tool } from "@markmill/engine";
 import { inputName } from "../../names.ts";
 import { NotExpressible } from "../../not-expressible.ts";
@@ -32,7 +35,7 @@ export function formatTasks(program: Program): string {
   return `${JSON.stringify(file, null, 2)}\n`;
 }
 
-/** By their texts, which nothing sends, they tell the revision where no other task does. */
+/** The text of an end task is never sent. Its field (`messages` or `prompt`) shows the revision if no other task does. */
 function formatEnds(ends: readonly string[], { revision, nodes }: Program): readonly Json[] {
   const ids = [...new Set([...ends, "__end"])];
   const told = ids.map((id) => ({ id, operator: "end", ...(revision === "H" ? { messages: [] } : { prompt: "" }) }));
@@ -46,12 +49,12 @@ interface Chain {
   readonly before: readonly [string, MemoryNode][];
   readonly main: readonly [string, Node];
   readonly inserts: readonly [string, MemoryNode][];
-  /** The search of its condition. */
+  /** The search of the task's condition. */
   readonly found: readonly [string, MemoryNode] | null;
   readonly similar: readonly [string, MemoryNode] | null;
 }
 
-/** The nodes of a task follow each other. */
+/** Groups the nodes by task. The nodes of a task are adjacent. */
 function chainsOf({ nodes }: Program): readonly Chain[] {
   const chains: Chain[] = [];
   let before: [string, MemoryNode][] = [];
@@ -91,7 +94,7 @@ function formatConfig(program: Program): Json {
     max_time: (limits.timeMs ?? 0) / 1000,
     ...(settings.maxOutputTokens === undefined ? {} : { max_tokens: settings.maxOutputTokens }),
     ...(settings.model === undefined ? {} : { model: settings.model }),
-    // With it a place is written as it stands between what is around it, braces or not.
+    // With keep_braces, a placeholder can be written directly between any other text, even between braces.
     keep_braces: true,
     ...(builtins.length === 0
       ? {}
@@ -148,7 +151,7 @@ function formatTask({ before, main: [id, node], inserts }: Chain, { revision }: 
   const inputs = reads.flatMap(({ name, value, required }, index) => {
     const search =
       value.from === "variable" ? before.find(([, { writes }]) => writesTo(writes, value.name)) : undefined;
-    // What a search's query takes stands before the input itself.
+    // The query of a search comes before the input itself.
     if (name.startsWith("query of ") && reads[index + 1]?.name === name.slice("query of ".length)) return [];
     if (search === undefined) return [{ name, value: formatSource(value), required }];
     const taken = reads[index - 1];

@@ -1,11 +1,11 @@
-/** Fields of JSON objects, read by name and type. Every mistake is a finding with its place; reading goes on. */
+/** Reads fields of JSON objects by name and type. Every mistake is a finding with its place, and reading continues. */
 import type { Place } from "../../finding.ts";
 import type { JsonValue } from "../../parse-json.ts";
 import type { TaskCode, TaskReport } from "./task-codes.ts";
 
 export type JsonObject = Extract<JsonValue, { is: "object" }>;
 
-/** The file at hand: where offsets are, and how strict its reader is. */
+/** The current file: it converts offsets to places and defines whether the reader is strict. */
 export interface Reading {
   readonly file: string;
   readonly report: TaskReport;
@@ -29,7 +29,7 @@ export function readingOf(file: string, text: string, report: TaskReport, strict
   return { file, report, placeOf, strict };
 }
 
-/** A warning, in strict mode an error. */
+/** Reports a warning, or an error in strict mode. */
 export function doubt(reading: Reading, code: TaskCode, at: number, message: string, fix: string): void {
   const place = reading.placeOf(at);
   if (reading.strict) reading.report.error(code, place, message, fix);
@@ -56,7 +56,7 @@ export interface Placed<Value> {
 
 export class Fields {
   readonly at: number;
-  /** What it is, for messages: `the task 'A'`. */
+  /** A name for the object in messages: `the task 'A'`. */
   readonly what: string;
   readonly #reading: Reading;
   readonly #members = new Map<string, { value: JsonValue; keyAt: number }>();
@@ -82,7 +82,7 @@ export class Fields {
     return this.get(name) !== undefined;
   }
 
-  /** Of the field's name. */
+  /** The position of the field's name. */
   placeOf(name: string): number {
     return this.#members.get(name)?.keyAt ?? this.at;
   }
@@ -148,7 +148,7 @@ export class Fields {
     return this.#of(name, "array")?.items;
   }
 
-  /** Each of a list of objects. */
+  /** Each object of a list of objects. */
   objects(name: string, what: (index: number) => string): readonly Fields[] {
     return (this.list(name) ?? []).flatMap((value, index) => {
       if (value.is === "object") return [new Fields(value, what(index), this.#reading)];
@@ -162,7 +162,7 @@ export class Fields {
     return Array.from(this.#members, ([name, { value, keyAt }]) => ({ name, at: keyAt, value }));
   }
 
-  /** Tells the fields nobody asked for. */
+  /** Reports the fields that were never read. */
   done(): void {
     for (const [name, { keyAt }] of this.#members) {
       if (this.#asked.has(name)) continue;
@@ -173,7 +173,7 @@ export class Fields {
   }
 }
 
-/** A name of unknown length, for a message. */
+/** Shortens a name of unknown length for a message. */
 export function brief(name: string): string {
   return name.length > 80 ? `${name.slice(0, 79)}…` : name;
 }

@@ -1,10 +1,10 @@
-/** How the cache, the run's input and the stacks are called in a program. */
+/** The names of the cache, the run's input and the stacks in a program. */
 import { builtInNames } from "../../names.ts";
 
-/** Put before keys that would otherwise be a setting, RESULT, or another key with the prefix. */
+/** The prefix of keys that would otherwise be a setting, RESULT, or another key with the prefix. */
 const prefix = "cache.";
 
-/** Every key is another variable, and none is one that the engine gives a meaning. */
+/** Each key gets its own variable. No key becomes a variable with a meaning in the engine. */
 export function variableOf(key: string): string {
   return builtInNames.has(key) || key.startsWith("AI_") || key.startsWith(prefix) ? `${prefix}${key}` : key;
 }

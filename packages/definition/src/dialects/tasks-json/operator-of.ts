@@ -1,6 +1,6 @@
 import type { Node } from "@markmill/engine";
 
-/** What the dialect calls a node. */
+/** Returns the dialect's name for a node. */
 export function operatorOf(node: Node): string {
   switch (node.kind) {
     case "prompt":

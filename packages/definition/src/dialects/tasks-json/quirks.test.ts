@@ -1,6 +1,6 @@
 /**
- * Sixteen ways of the original that are not ours, each with what ours does. What needs passages or a real endpoint is shown end to end:
- * tests/conformance/tasks-json-runs.test.ts, tasks-json-tools.test.ts and tasks-json-memory.test.ts (4, 8).
+ * Sixteen behaviours of the original that we changed, each with our behaviour. Cases that need passages or a real endpoint are tested end
+ * to end: tests/conformance/tasks-json-runs.test.ts, tasks-json-tools.test.ts and tasks-json-memory.test.ts (4, 8).
  */
 import type { Work } from "@markmill/engine";
 import { describe, expect, it } from "vitest";
@@ -34,7 +34,7 @@ const findings = (made: Made) =>
 const ending = ({ state }: ReturnType<typeof play>) =>
   state.phase.is === "ended" ? [state.phase.status, state.phase.reason?.code ?? null] : null;
 
-describe("ours, quirk by quirk", () => {
+describe("differences from the original, by number", () => {
   const line = (maxSteps: number): Made => ({
     config: { max_steps: maxSteps },
     tasks: ["A", "B", "C"].map((id) => say(id, id)),
@@ -45,13 +45,13 @@ describe("ours, quirk by quirk", () => {
     ],
   });
 
-  it("1: as many tasks as max_steps are allowed, and the next is not", () => {
+  it("1: max_steps tasks are allowed, and the next one is refused", () => {
     expect(ending(play(line(3)))).toEqual(["success", null]);
     expect(ending(play(line(2)))).toEqual(["failed", "LIMIT_STEPS"]);
     expect(play(line(2)).asked.map(({ task }) => task)).toEqual(["A", "B"]);
   });
 
-  it("2: a target by mistake is told, and in strict mode an error", () => {
+  it("2: a target that does not exist is a warning, and in strict mode an error", () => {
     const typo = (strict: boolean): Made => ({
       config: { strict },
       tasks: [say("A", "x")],
@@ -61,7 +61,7 @@ describe("ours, quirk by quirk", () => {
     expect(findings(typo(true))).toEqual(["error TASK_MISSING"]);
   });
 
-  it("3: what cannot be compared or sampled fails its task, with a fallback the run goes on", () => {
+  it("3: a value that cannot be compared or sampled fails its task, and a fallback lets the run continue", () => {
     const condition = {
       ...{ input: { type: "read", key: "said" }, expected: "3", expression: "LessThan", target_if_not: "__end" },
     };
@@ -88,13 +88,13 @@ describe("ours, quirk by quirk", () => {
     expect(findings(tools)).toEqual(["error TOOL_NAME_UNKNOWN"]);
   });
 
-  it("5: places are filled once, from left to right: what is put in is not looked at", () => {
+  it("5: placeholders are filled once, from left to right, and inserted values are not expanded", () => {
     const inputs = [input("one", "string", "{two}"), input("two", "string", "{one}")];
     const played = play({ tasks: [say("A", "{one}{two}{one}", inputs)], steps: [{ source: "A", target: "__end" }] });
     expect(played.asked[0]?.messages).toEqual([{ role: "user", content: "{two}{one}{two}" }]);
   });
 
-  it("6: a text is kept to the letter, also where it is JSON", () => {
+  it("6: a text is kept unchanged, even if it is JSON", () => {
     const said = ' { "b": 1.50, "a": 12345678901234567890 } ';
     const made: Made = {
       tasks: [say("A", "x", [], [write("said")]), say("B", "{said}", [input("said", "read", "said")])],
@@ -109,7 +109,7 @@ describe("ours, quirk by quirk", () => {
     expect(played.asked[1]?.messages).toEqual([{ role: "user", content: said }]);
   });
 
-  it("7: the file chooses what makes vectors, nothing else does", () => {
+  it("7: only the file chooses the embedder", () => {
     const made = (memory: object): Made => ({
       config: { memory },
       tasks: [say("A", "x")],
@@ -125,7 +125,7 @@ describe("ours, quirk by quirk", () => {
     expect(compileText(text(line(3))).memory).toBeUndefined();
   });
 
-  it("8: a failed insertion fails its task: the fallback is taken from it", () => {
+  it("8: a failed insertion fails its task, and the fallback is taken", () => {
     const made: Made = {
       tasks: [say("A", "x", [], [{ type: "insert", key: "", value: "__result" }]), say("B", "y")],
       steps: [
@@ -158,7 +158,7 @@ describe("ours, quirk by quirk", () => {
     ]);
   });
 
-  it("11: two tasks of one id, and two steps of one source, are errors", () => {
+  it("11: two tasks with one id, and two steps with one source, are errors", () => {
     const twice: Made = {
       tasks: [say("A", "x"), say("A", "y")],
       steps: [
@@ -174,7 +174,7 @@ describe("ours, quirk by quirk", () => {
     expect(program.limits.timeMs).toBe(7_000);
   });
 
-  it("13: a tool's request carries the headers that the file names, and no other key", () => {
+  it("13: a tool's request contains the headers that the file names, and no other key", () => {
     const tool = { name: "t", description: "d", mode: "http_request", url: "https://example.org/", method: "GET" };
     const program = compileText(
       text({
@@ -186,7 +186,7 @@ describe("ours, quirk by quirk", () => {
     expect(program.tools?.t).not.toHaveProperty("headers");
   });
 
-  it("14: pops of a task that fails are given back, in their order, whatever it failed for", () => {
+  it("14: a task that fails for any reason puts back the elements that it popped, in their order", () => {
     const made = (task: object): Made => ({
       tasks: [task, say("B", "x")],
       steps: [
@@ -206,7 +206,7 @@ describe("ours, quirk by quirk", () => {
     }
   });
 
-  it("14: pops are given back when the task fails by its condition, an insertion or the search of its condition", () => {
+  it("14: popped elements are put back if the task fails by its condition, an insertion or the search of its condition", () => {
     const pops = [input("one", "pop", "s"), input("two", "pop", "s")];
     const made = (condition: object | null, outputs: object[] = []): Made => ({
       tasks: [say("A", "x", pops, outputs), say("B", "x")],
@@ -240,7 +240,7 @@ describe("ours, quirk by quirk", () => {
     }
   });
 
-  it("15: post_process is left out after to_json unless the file says so; to_json of one text is that text", () => {
+  it("15: post_process is skipped after to_json unless the file asks for it, and to_json of one text is that text", () => {
     const made = (more: object): Made => ({
       tasks: [say("A", "ab", [], [write("said"), { type: "push", key: "all", value: "__result" }])],
       steps: [{ source: "A", target: "__end" }],
@@ -251,7 +251,7 @@ describe("ours, quirk by quirk", () => {
     expect(play(made({ input: { type: "read", key: "said" } })).result).toBe("AB");
   });
 
-  it("16: a search is one of passages or of the web by its text, or as the file says", () => {
+  it("16: the text of a search or a setting in the file decides whether passages or the web are searched", () => {
     const looked = (prompt: string, search?: string) => {
       const task = { ...say("A", prompt), operator: "search", ...(search === undefined ? {} : { search }) };
       const { works } = play({ tasks: [task], steps: [{ source: "A", target: "__end" }] });

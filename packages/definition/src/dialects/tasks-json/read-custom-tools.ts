@@ -1,4 +1,4 @@
-/** `custom_tool`, one object, and `custom_tools`, a list with modes. */
+/** Reads `custom_tool`, one object, and `custom_tools`, a list with modes. */
 import type { Json } from "@markmill/engine";
 import { plainJson } from "../../parse-json.ts";
 import { schemaProblem, withLowerTypes } from "./check-schema.ts";
@@ -51,7 +51,7 @@ function readTool(fields: Fields, mode: "custom" | "http_request" | null, readin
   const how = mode === null ? null : mode === "custom" ? readDeclared(fields, reading) : readRequest(fields, reading);
   if (mode !== null) fields.done();
   if (written === undefined) return null;
-  // As models are used to be given names.
+  // The name is converted to the usual form of function names, which models know best.
   const name = written.value.trim().toLowerCase().replaceAll(/\s+/g, "_");
   if (!toolName.test(name)) {
     const message = `'${written.value.slice(0, 80)}' is no name for a tool.`;
@@ -101,7 +101,7 @@ function isWebAddress(url: string): boolean {
   return parsed !== null && (parsed.protocol === "http:" || parsed.protocol === "https:");
 }
 
-/** A secret is named, never written: { "secret": "NAME", "before": "Bearer " }. */
+/** A secret is never written but named: { "secret": "NAME", "before": "Bearer " }. */
 function readHeaders(fields: Fields, reading: Reading): HttpTool["headers"] {
   const headers: [string, HttpTool["headers"][string]][] = [];
   for (const { name, at, value } of fields.object("headers", `headers of ${fields.what}`)?.members() ?? []) {

@@ -1,4 +1,7 @@
-/** From JSON to what was meant, both revisions. All mistakes at once: what cannot be read is left out, and its finding is an error. */
+/**
+ * Reads both revisions of the JSON into one form. All mistakes are reported at once: a part that cannot be read is left out, and its
+ * finding is an error.
+ */
 import { type BuiltinName, builtinNames, type PostRule } from "@markmill/engine";
 import { compactJson, type JsonValue } from "../../parse-json.ts";
 import { brief, doubt, Fields, type Placed, type Reading, wrong } from "./json-fields.ts";
@@ -22,14 +25,14 @@ import {
   valueTypes,
 } from "./task-file.ts";
 
-/** u32, as the original has it. */
+/** The original uses a u32. */
 const mostSteps = 4_294_967_295;
 /** Ten years. */
 const mostSeconds = 10 * 365 * 86_400;
 const mostTokens = 2_147_483_647;
 const mostNameCharacters = 200;
 
-/** Marks of the two revisions that a file was found to have. */
+/** Marks of the two revisions in the file. */
 interface Marks {
   s: boolean;
   h: boolean;
@@ -88,7 +91,7 @@ export function readTaskFile(value: JsonValue, path: string, reading: Reading): 
   };
 }
 
-/** Texts that no database keeps, and fields that stand twice. Nesting is bounded, so this may recurse. */
+/** Reports texts that no database can store, and duplicate fields. Nesting is bounded, so recursion is safe. */
 function checkTexts(value: JsonValue, reading: Reading): void {
   const check = (text: string, at: number) => {
     if (text.isWellFormed() && !text.includes("\0")) return;
@@ -113,7 +116,7 @@ function checkTexts(value: JsonValue, reading: Reading): void {
 
 type FileLimits = Pick<TaskFile, "maxSteps" | "maxSeconds" | "maxTokens">;
 
-/** Where the file's own have an error: so that the rest of it is looked at, too. */
+/** Placeholder limits, used if the file's own limits have an error, so that the rest of the file is checked, too. */
 const anyLimits: FileLimits = { maxSteps: 1, maxSeconds: 1, maxTokens: null };
 
 function readLimits(config: Fields): FileLimits {
@@ -204,7 +207,7 @@ function entryText(value: JsonValue, key: string, reading: Reading): string | nu
   return null;
 }
 
-/** A name that can be a key everywhere. */
+/** Checks that a name can be a key everywhere. */
 function isName(name: string, at: number, what: string, reading: Reading): boolean {
   const problem =
     name.trim() === ""
@@ -221,7 +224,7 @@ function isName(name: string, at: number, what: string, reading: Reading): boole
   return false;
 }
 
-/** These ask for something by their text. */
+/** Operators that use their text as the request. */
 const speaking: readonly Operator[] = ["generation", "function_calling", "function_calling_raw", "search", "sample"];
 
 function readTask(fields: Fields, index: number, reading: Reading, marks: Marks): Task | null {
@@ -243,7 +246,7 @@ function readTask(fields: Fields, index: number, reading: Reading, marks: Marks)
   const search = fields.oneOf("search", ["files", "web"] as const)?.value ?? null;
   fields.done();
   if (!named || id === undefined) return null;
-  // Steps that name a task of an unknown operator are right all the same.
+  // If the operator is unknown, the task is kept, because steps that name the task are correct.
   const read = {
     id: id.value,
     name,

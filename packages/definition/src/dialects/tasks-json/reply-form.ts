@@ -1,4 +1,7 @@
-/** A task's `schema`: a JSON Schema, its text, or base64 of either a schema or a form in words, which is told to the model. */
+/**
+ * Reads a task's `schema`: a JSON Schema, its text, or base64 of a schema or of an instruction in words. The model receives the
+ * instruction.
+ */
 import { isRecord } from "@markmill/base/json";
 import type { Json } from "@markmill/engine";
 import { plainJson } from "../../parse-json.ts";

@@ -1,7 +1,7 @@
 import type { CodeEntry, FindingCode } from "../../finding-codes.ts";
 import type { Report } from "../../report.ts";
 
-/** Findings of tasks-JSON files, beside those that all dialects share. A code keeps its meaning for ever. */
+/** Findings of tasks-JSON files, in addition to those that all dialects share. The meaning of a code never changes. */
 export const taskCodes = {
   JSON_SYNTAX: { means: "The file is no JSON at the place named.", fix: "Correct it there; JSON has no comments." },
   JSON_TOO_DEEP: { means: "Values are nested more than 100 deep.", fix: "Write the inner value as text." },

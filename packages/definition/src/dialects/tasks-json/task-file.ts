@@ -1,6 +1,6 @@
 /**
- * A tasks-JSON file as it was meant, whichever of the two revisions it is written in. S has `prompt`, `check` and `custom_tool`; H has
- * `messages`, `function_calling_raw`, `schema`, `custom_tools` and a list in `return_value`. `at` is an offset in the file.
+ * The content of a tasks-JSON file, in one form for both revisions. S has `prompt`, `check` and `custom_tool`; H has `messages`,
+ * `function_calling_raw`, `schema`, `custom_tools` and a list in `return_value`. `at` is an offset in the file.
  */
 import type { BuiltinName, Json, PostRule, Role } from "@markmill/engine";
 
@@ -30,7 +30,7 @@ export type Expression = (typeof expressions)[number];
 
 export const valueTypes = ["input", "read", "pop", "peek", "get_all", "size", "string", "search"] as const;
 
-/** Where a value comes from. */
+/** The source of a value. */
 export type Source =
   | { readonly type: "input"; readonly at: number }
   | { readonly type: "read" | "pop" | "get_all" | "size" | "string"; readonly key: string; readonly at: number }
@@ -47,7 +47,7 @@ export interface Input {
 export interface Output {
   readonly type: "write" | "push" | "insert";
   readonly key: string;
-  /** null: the task's result. */
+  /** null: the value is the task's result. */
   readonly literal: string | null;
 }
 
@@ -57,7 +57,7 @@ export interface TaskMessage {
   readonly at: number;
 }
 
-/** What a reply must be: JSON of a schema, or text of a form that is told to the model. */
+/** The required form of a reply: JSON of a schema, or text in a form that the model receives. */
 export type ReplyForm =
   | { readonly is: "schema"; readonly schema: Json }
   | { readonly is: "instruction"; readonly text: string };
@@ -72,7 +72,7 @@ export interface Task {
   readonly outputs: readonly Output[];
   readonly form: ReplyForm | null;
   readonly model: string | null;
-  /** Where a search looks; null: its text says. */
+  /** Where a search is done; null: its text decides. */
   readonly search: "files" | "web" | null;
   readonly at: number;
 }
@@ -100,7 +100,7 @@ export interface TaskStep {
 
 export interface ReturnValue {
   readonly sources: readonly Source[];
-  /** Written as a list. */
+  /** The author wrote the value as a list. */
   readonly each: boolean;
   readonly toJson: boolean;
   readonly post: readonly PostRule[];
@@ -122,10 +122,10 @@ export interface CustomTool {
   readonly at: number;
 }
 
-/** Of the passages: shared by whom, and what makes their vectors. */
+/** Settings of the passages: their scope, and the embedder for their vectors. */
 export interface MemoryWishes {
   readonly scope: string | null;
-  /** null: the one that needs no model. */
+  /** null: the embedder that needs no model. */
   readonly embedder: { readonly model: string; readonly dimensions?: number; readonly queryPrefix?: string } | null;
 }
 
@@ -137,7 +137,7 @@ export interface TaskFile {
   readonly maxSeconds: number;
   readonly maxTokens: number | null;
   readonly model: string | null;
-  /** `{{name}}` leaves one pair of braces round the value, as the original did. */
+  /** `{{name}}` keeps one pair of braces around the value, as in the original. */
   readonly keepBraces: boolean;
   readonly builtins: readonly BuiltinName[] | "ALL";
   readonly customTools: readonly CustomTool[];

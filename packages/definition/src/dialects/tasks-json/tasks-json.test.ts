@@ -22,7 +22,7 @@ function loadText(text: string | Uint8Array, path = "a.json") {
 }
 const load = (workflow: unknown) => loadText(JSON.stringify(workflow, null, 2));
 const codes = (workflow: unknown) => load(workflow).findings.map(({ severity, code }) => `${severity} ${code}`);
-/** The base with one change. */
+/** The base workflow with one change. */
 function changed(change: (workflow: Workflow) => void): Workflow {
   const workflow = base();
   change(workflow);
@@ -36,19 +36,19 @@ const programOf = (workflow: unknown) => {
 };
 
 describe("a file of tasks", () => {
-  it("loads without a word", () => {
+  it("loads without findings", () => {
     const { definition, findings } = load(base());
     expect(findings).toEqual([]);
     expect(definition).toMatchObject({ dialect: "tasks", root: "a.json" });
   });
 
-  it("is known by its content under any name, and by its name whatever it holds", () => {
+  it("is recognised by its content under any name, and by its name with any content", () => {
     expect(loadText(JSON.stringify(base()), "workflow").definition?.dialect).toBe("tasks");
     expect(loadText("{}", "a.json").findings.map(({ code }) => code)).toEqual(Array(3).fill("FIELD_MISSING"));
     expect(loadText("not JSON", "a.json").findings).toMatchObject([{ code: "JSON_SYNTAX" }]);
   });
 
-  it("may be of both revisions, which mean the same", () => {
+  it("may mix both revisions, which have the same meaning", () => {
     const older = changed((workflow) => {
       first(workflow).name = "Say";
       first(workflow).description = "says";
@@ -63,7 +63,7 @@ describe("a file of tasks", () => {
     expect({ ...s, revision: "" }).toEqual({ ...h, revision: "" });
   });
 
-  it("tells every mistake at once, each at its place and with what was probably meant", () => {
+  it("reports all mistakes at once, each at its place and with a suggestion", () => {
     const text = `{
   "config": { "max_step": 5, "max_time": "10" },
   "tasks": [
@@ -85,7 +85,7 @@ describe("a file of tasks", () => {
   });
 });
 
-describe("a broken file", () => {
+describe("a broken file of tasks", () => {
   const condition = { input: { type: "size", key: "q" }, expected: "2", expression: "GreaterThan", target_if_not: "A" };
   it.each<[string, string, (workflow: Workflow) => void]>([
     ["two tasks of one id", "error TASK_TWICE", ({ tasks }) => tasks.push({ ...generation, prompt: "x" })],
@@ -231,20 +231,20 @@ describe("a broken file", () => {
     ["a NUL in a text", "error TEXT_UNSTORABLE", (workflow) => (first(workflow).prompt = "a\0b {what}")],
     ["half of a pair in a text", "error TEXT_UNSTORABLE", (workflow) => (first(workflow).prompt = "a\ud800b {what}")],
     ["half of a pair in a key", "error TEXT_UNSTORABLE", (workflow) => (workflow.external_memory = { "\udc00": "x" })],
-  ])("with %s: %s", (_title, expected, change) => {
+  ])("with %s gives %s", (_title, expected, change) => {
     const found = codes(changed(change));
     expect(found).toContain(expected);
     if (expected.startsWith("warning")) expect(found.filter((code) => code.startsWith("error"))).toEqual([]);
   });
 
-  it("with a field twice says so at the second", () => {
+  it("with a duplicate field reports the second one", () => {
     const text = JSON.stringify(base()).replace('"max_time":10', '"max_time":10,"max_time":20');
     expect(loadText(text).findings).toMatchObject([
       { code: "JSON_KEY_TWICE", at: { column: text.lastIndexOf('"max_time"') + 1 } },
     ]);
   });
 
-  it("in strict mode: what would be lost or lead nowhere is an error", () => {
+  it("in strict mode reports lost fields and missing targets as errors", () => {
     const doubtful = changed((workflow) => {
       workflow.author = "x";
       workflow.steps = [{ ...ended, target: "nowhere" }];
@@ -254,13 +254,13 @@ describe("a broken file", () => {
     expect(codes(doubtful)).toEqual(["error TASK_MISSING", "error FIELD_UNKNOWN"]);
   });
 
-  it("of 50 MB, of deep JSON, of a million values is refused", () => {
+  it("with 50 MB, with deep JSON or with a million values is refused", () => {
     expect(loadText(new Uint8Array(50 * 1024 * 1024).fill(0x20)).findings).toMatchObject([{ code: "FILE_TOO_LARGE" }]);
     expect(loadText("[".repeat(1_000_000)).findings).toMatchObject([{ code: "JSON_TOO_DEEP" }]);
     expect(loadText(`{"a":[${"0,".repeat(2_000_000)}0]}`).findings).toMatchObject([{ code: "JSON_TOO_MANY" }]);
   });
 
-  it("with names of a megabyte is told in a few words", () => {
+  it("with names of a megabyte gets short messages", () => {
     const long = "x".repeat(1_000_000);
     const { findings } = load(
       changed((workflow) => {
@@ -276,7 +276,7 @@ describe("a broken file", () => {
     for (const { message, fix } of findings) expect(message.length + fix.length).toBeLessThan(500);
   });
 
-  it("of 10,000 tasks is compiled, and one of 10,000 mistakes told whole", () => {
+  it("with 10,000 tasks is compiled, and 10,000 mistakes are all reported", () => {
     const ids = Array.from({ length: 10_000 }, (_, index) => `task ${index}`);
     const workflow = {
       config: { max_steps: 20_000, max_time: 10 },
@@ -289,8 +289,8 @@ describe("a broken file", () => {
   });
 });
 
-describe("what a file compiles to", () => {
-  it("an entry of the cache is never a setting, RESULT or another entry", () => {
+describe("the program of a file of tasks", () => {
+  it("an entry of the cache never becomes a setting, RESULT or another entry", () => {
     const keys = ["RESULT", "STATUS", "AI_MODEL_NAME", "MAX_STEPS", "cache.RESULT", "plain"];
     const program = programOf(
       changed((workflow) => (workflow.external_memory = Object.fromEntries(keys.map((key) => [key, "x"])))),
@@ -306,7 +306,7 @@ describe("what a file compiles to", () => {
     ]);
   });
 
-  it("an object in memory is kept with its order and its digits", () => {
+  it("an object in memory keeps its order and its digits", () => {
     const text = JSON.stringify(base()).replace(
       '"tasks"',
       '"external_memory":{"o":{"b":1.50,"a":12345678901234567890}},"tasks"',
@@ -317,7 +317,7 @@ describe("what a file compiles to", () => {
     ]);
   });
 
-  it("_end and end are the end, unless a task of that name has a step", () => {
+  it("_end and end are ends, unless a task of that name has a step", () => {
     for (const target of ["__end", "_end", "end"]) {
       expect(programOf(changed((workflow) => (workflow.steps = [{ ...ended, target }])))?.edges).toEqual([
         { from: "A", to: "__end", on: "ok" },
@@ -335,7 +335,7 @@ describe("what a file compiles to", () => {
     expect(program?.nodes.end?.kind).toBe("prompt");
   });
 
-  it("{{name}} is {name}, or with keep_braces leaves one pair", () => {
+  it("{{name}} means {name}, and with keep_braces keeps one pair of braces", () => {
     const text = (keep: boolean) =>
       programOf(
         changed((workflow) => {
@@ -352,7 +352,7 @@ describe("what a file compiles to", () => {
     expect(text(true)).toMatchObject(said(["a {", "what", "} {{", "what", "}} {nobody} $", "what"]));
   });
 
-  it("tools keep secrets by name, arguments all required, and no address that is none", () => {
+  it("tools keep secrets by name, require all arguments, and refuse an invalid address", () => {
     const tool = {
       ...{
         name: "Water Gauge",
@@ -385,7 +385,7 @@ describe("what a file compiles to", () => {
   });
 });
 
-it.each(["Contains", "HaveSimilar"])("a condition that searches, with %s, is written anew as it was", (expression) => {
+it.each(["Contains", "HaveSimilar"])("a condition that searches, with %s, is formatted unchanged", (expression) => {
   const input = { type: "search", key: "", search_query: { type: "pop", key: "words" } };
   const asked = { input, expression, expected: "0.5", target_if_not: "A" };
   const program = programOf(changed((workflow) => (workflow.steps = [{ ...ended, condition: asked }])));
@@ -394,10 +394,10 @@ it.each(["Contains", "HaveSimilar"])("a condition that searches, with %s, is wri
   expect(loadText(formatProgram(program)).definition?.programs["a.json"]).toEqual(program);
 });
 
-describe("the fixtures", () => {
+describe("the fixtures of tasks", () => {
   const folder = new URL("../../../../../tests/fixtures/tasks-json/", import.meta.url);
   it.each(readdirSync(folder))(
-    "%s loads without a word, is drawn, and is the same program when it is written anew",
+    "%s loads without findings, can be drawn, and gives the same program when it is formatted again",
     (name) => {
       const text = readFileSync(new URL(name, folder), "utf8");
       const { definition, findings } = loadText(text);

@@ -1,6 +1,6 @@
 /**
- * The rules of a workflow of tasks, written down once more, for tests: one loop over the JSON as it is, all in memory, no engine. It knows
- * generation, check, sample and end; what reaches outside is given to it.
+ * A second implementation of the rules for workflows of tasks, for tests: one loop over the JSON in memory, without the engine. It supports
+ * generation, check, sample and end. Tests provide the functions that reach outside.
  */
 
 export interface WorkflowJson {
@@ -42,7 +42,7 @@ interface StepJson {
 export interface Outside {
   /** The model's reply to these messages, or null for a failure. */
   readonly ask: (task: string, messages: readonly { role: string; content: string }[]) => string | null;
-  /** The elements that were drawn, one per input; they are checked to be of their stacks. */
+  /** The elements that were drawn, one per input. The interpreter checks that they come from their stacks. */
   readonly drawn: (task: string) => readonly string[];
 }
 
@@ -52,7 +52,7 @@ export interface Interpreted {
   readonly result: string;
   readonly cache: Readonly<Record<string, string>>;
   readonly stacks: Readonly<Record<string, readonly string[]>>;
-  /** Activations, those that failed too. */
+  /** All activations, including failed ones. */
   readonly path: readonly string[];
 }
 
@@ -155,7 +155,7 @@ export function interpret(workflow: WorkflowJson, input: string | null, outside:
         else stacks.set(key, [...(stacks.get(key) ?? []), text]);
       }
     } catch (error) {
-      // Ours: a task that fails gives back what it popped, in the order in which it stood.
+      // Our own rule: a task that fails puts back the elements that it popped, in their original order.
       for (const { key, item } of popped.toReversed()) stacks.get(key)?.push(item);
       throw error;
     }
@@ -168,7 +168,7 @@ export function interpret(workflow: WorkflowJson, input: string | null, outside:
     const step = stepOf(current);
     const task = taskOf(current);
     if (step === undefined || task === undefined) break;
-    // Ours: max_steps activations are allowed, and the next one is not.
+    // Our own rule: max_steps activations are allowed, and the next one is refused.
     if (path.length >= workflow.config.max_steps) {
       failure = "LIMIT_STEPS";
       break;
@@ -264,7 +264,7 @@ export function interpret(workflow: WorkflowJson, input: string | null, outside:
   }
 }
 
-/** One pass: what is put in is not looked at again. */
+/** Fills placeholders in one pass. Inserted values are not expanded again. */
 function fill(text: string, values: ReadonlyMap<string, string>): string {
   return text.replace(/\{\{(\w+)\}\}|\{(\w+)\}/g, (written, doubled?: string, single?: string) => {
     return values.get(doubled ?? single ?? "") ?? written;

@@ -1,4 +1,4 @@
-/** Workflows of tasks for tests, folded by the engine alone: no clock, no queue, no store; every reply comes at once. */
+/** Plays workflows of tasks in tests with the engine alone: no clock, no queue, no store. Every reply arrives at once. */
 import {
   type ActivityRef,
   type Event,
@@ -23,10 +23,10 @@ export function compileText(text: string): Program {
   return program;
 }
 
-/** The n-th reply of the model; null: a failure. */
+/** The n-th reply of the model; null means a failure. */
 export type Replies = (call: number, messages: Asked["messages"]) => string | null;
 
-/** What the engine makes of it, with every reply at once. Whatever else is asked for is done without anything to tell. */
+/** Plays a program with immediate replies. All other requested work is done without a result. */
 export function playTasks(program: Program, input: string | null, replies: Replies, works: Work[] = []) {
   const asked: Asked[] = [];
   const performed: string[] = [];

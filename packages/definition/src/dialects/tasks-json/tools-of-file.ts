@@ -1,17 +1,17 @@
-/** What the models of a file may call: built-in tools by name, and those it describes itself. */
+/** The tools that the models of a file may call: built-in tools by name, and tools that the file describes. */
 import { type BuiltinName, builtinTools, type Tool } from "@markmill/engine";
 import { type Reading, wrong } from "./json-fields.ts";
 import type { CustomTool, TaskFile } from "./task-file.ts";
 
 export interface TaskTools {
-  /** Those the file has come to need; null: none. */
+  /** The tools that the file needs; null if there are none. */
   readonly all: () => Readonly<Record<string, Tool>> | null;
   readonly namesFor: (operator: "function_calling" | "function_calling_raw") => readonly string[];
-  /** The tool that searches the web; the file gets one if it names none. */
+  /** Returns the tool that searches the web. If the file names none, one is added. */
   readonly webSearch: () => string;
 }
 
-/** What ALL stands for; where the operator has not configured one of them, it is left out. */
+/** The meaning of ALL. A tool that the operator has not configured is left out. */
 const everything: readonly BuiltinName[] = ["serper", "duckduckgo", "stock", "jina"];
 
 export function toolsOf(file: TaskFile, reading: Reading): TaskTools {

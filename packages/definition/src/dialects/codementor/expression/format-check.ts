@@ -14,7 +14,7 @@ const refused: Unusual = {
   },
 };
 
-/** The text that parseCheck reads back as this condition; throws NotExpressible where there is none. */
+/** Writes a condition as text that parseCheck reads back as the same condition. Throws NotExpressible if there is no such text. */
 export function formatCheck(condition: Condition): string {
   return writeCondition(condition, refused);
 }

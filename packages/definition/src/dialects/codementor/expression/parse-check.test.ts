@@ -19,7 +19,7 @@ const name = (text: string): Operand => ({ from: "name", name: text });
 const literal = (text: string): Operand => ({ from: "literal", text });
 const RESULT = name("RESULT");
 
-describe("operators", () => {
+describe("operators of a CHECK", () => {
   it.each([
     ["equals", ["==", "eq", "EQ", "equals", "EQUALS", "Equals"]],
     ["differs", ["!=", "ne", "NE", "differs", "DIFFERS", "<>"]],
@@ -29,18 +29,18 @@ describe("operators", () => {
     ["greaterEqual", [">=", "ge", "GE", "greater_equal", "GREATER_EQUAL"]],
     ["less", ["<", "lt", "LT", "less", "LESS"]],
     ["lessEqual", ["<=", "le", "LE", "less_equal", "LESS_EQUAL"]],
-  ])("%s in all its spellings", (op, spellings) => {
+  ])("reads all spellings of %s", (op, spellings) => {
     for (const spelling of spellings)
       expect(read(`RESULT ${spelling} 'x'`), spelling).toEqual({ op, left: RESULT, right: literal("x") });
   });
 
-  it("need no space around signs and take any around words", () => {
+  it("signs need no space around them, and words may have any white space around them", () => {
     expect(read("SCORE>=5")).toEqual({ op: "greaterEqual", left: name("SCORE"), right: literal("5") });
     expect(read("RESULT=='X'")).toEqual({ op: "equals", left: RESULT, right: literal("X") });
     expect(read(" \t RESULT  \n eq \u00a0 X ")).toEqual({ op: "equals", left: RESULT, right: name("X") });
   });
 
-  it("IN, IS EMPTY, and NOT in front", () => {
+  it("reads IN, IS EMPTY, and a NOT before them", () => {
     expect(read("GRADE in ('A', B , 1)")).toEqual({
       op: "in",
       left: name("GRADE"),
@@ -58,7 +58,7 @@ describe("operators", () => {
     });
   });
 
-  it("lenient marks comparisons of verdicts only", () => {
+  it("the lenient option marks only comparisons of verdicts", () => {
     expect(read("A == 'x' and B contains 'y'", true)).toEqual({
       op: "and",
       of: [
@@ -69,21 +69,21 @@ describe("operators", () => {
   });
 });
 
-describe("sides", () => {
-  it("quotes stand on both sides, single or double, with the quote doubled inside", () => {
+describe("sides of a comparison", () => {
+  it("both sides may be quoted, with single or double quotes, and a doubled quote inside means one quote", () => {
     expect(read(`'two words' == "it's"`)).toEqual({ op: "equals", left: literal("two words"), right: literal("it's") });
     expect(read("RESULT == 'it''s'")).toEqual({ op: "equals", left: RESULT, right: literal("it's") });
     expect(read("RESULT == ''")).toEqual({ op: "equals", left: RESULT, right: literal("") });
   });
 
-  it("bare words on the right run to the end", () => {
+  it("unquoted words on the right continue to the end", () => {
     expect(read("RESULT == NOT DONE YET")).toEqual({ op: "equals", left: RESULT, right: name("NOT DONE YET") });
     expect(read("RESULT == don't stop")).toEqual({ op: "equals", left: RESULT, right: literal("don't stop") });
     expect(read("RESULT CONTAINS Score: 5 (of 10)")).toMatchObject({ right: literal("Score: 5 (of 10)") });
     expect(read("RESULT == a<b")).toMatchObject({ right: literal("a<b") });
   });
 
-  it("and / or among bare words join only where a whole condition follows", () => {
+  it("and / or among unquoted words join conditions only if a whole condition follows", () => {
     expect(read("RESULT == SALT AND PEPPER")).toMatchObject({ right: name("SALT AND PEPPER") });
     expect(read("RESULT == this or that and SCORE > 5")).toEqual({
       op: "and",
@@ -99,7 +99,7 @@ describe("sides", () => {
     });
   });
 
-  it("a file may stand on either side", () => {
+  it("either side may be a file", () => {
     expect(read("file:out.txt == file:expected.txt")).toEqual({
       op: "equals",
       left: { from: "file", path: "out.txt" },
@@ -108,8 +108,8 @@ describe("sides", () => {
   });
 });
 
-describe("chains", () => {
-  it("and binds stronger than or, brackets stronger still, and keep their shape", () => {
+describe("chains of conditions", () => {
+  it("and binds stronger than or, brackets bind strongest, and the structure is kept", () => {
     const [a, b, c] = ["A", "B", "C"].map((side) => ({ op: "equals", left: name(side), right: literal("1") }));
     expect(read("A == 1 or B == 1 and C == 1")).toEqual({ op: "or", of: [a, { op: "and", of: [b, c] }] });
     expect(read("(A == 1 or B == 1) and C == 1")).toEqual({ op: "and", of: [{ op: "or", of: [a, b] }, c] });
@@ -118,7 +118,7 @@ describe("chains", () => {
   });
 });
 
-describe("refusals, with the place inside the text", () => {
+describe("refused expressions, with the place inside the text", () => {
   it.each([
     ["", "CHECK_EMPTY", 0],
     ["RESULT", "CHECK_SYNTAX", 6],
@@ -136,7 +136,7 @@ describe("refusals, with the place inside the text", () => {
     ["RESULT MATCHES '(?<=a)b'", "CHECK_PATTERN", 16],
     ["RESULT MATCHES *", "CHECK_PATTERN", 15],
     [`${"(".repeat(51)}A == 'x'`, "CHECK_DEPTH", 50],
-  ])("%j", (text, code, offset) => {
+  ])("refuses %j", (text, code, offset) => {
     expect(refused(text)).toEqual([code, offset]);
   });
 });
@@ -166,7 +166,7 @@ const conditions = fc.letrec<{ condition: Condition }>((tie) => ({
 })).condition;
 
 describe("formatCheck", () => {
-  it("writes what parseCheck reads back as the same condition", () => {
+  it("writes text that parseCheck reads back as the same condition", () => {
     fc.assert(
       fc.property(conditions, (condition) => {
         expect(read(formatCheck(condition))).toEqual(condition);
@@ -176,8 +176,8 @@ describe("formatCheck", () => {
   });
 });
 
-describe("robustness", () => {
-  it("never throws, whatever the text", () => {
+describe("robustness of parseCheck", () => {
+  it("never throws, for any text", () => {
     const noise = fc.string({
       unit: fc.constantFrom(
         "a",

@@ -4,13 +4,14 @@
  *   condition  = both { "or" both }            both = negated { "and" negated }
  *   negated    = "not" negated | "(" condition ")" | comparison
  *   comparison = left operator right | left ["not"] "in" "(" item { "," item } ")" | left "is" ["not"] "empty"
- *   left       = one word, or a quoted text    right, item = a quoted text, or words as they stand
+ *   left       = one word, or a quoted text    right, item = a quoted text, or unquoted words
  *
- * Words on the right run to the end of the expression. `and` and `or` among them join conditions only where a whole condition
- * follows, so `RESULT == SALT AND PEPPER` compares with three words while `RESULT == A and SCORE > 5` is two conditions; a
- * bracket ends them only where one is open. Quotes settle every doubt.
+ * Words on the right continue to the end of the expression. `and` and `or` among them join conditions only if a whole condition follows. So
+ * `RESULT == SALT AND PEPPER` compares with three words, but `RESULT == A and SCORE > 5` is two conditions. A closing bracket ends the
+ * words only if a bracket is open. Quotes make every case clear.
  *
- * E1  Never throws and needs no more stack than MAX_DEPTH brackets. E2  Time is linear in the length of the text.
+ * E1  Never throws, and needs no more stack than MAX_DEPTH brackets.
+ * E2  Time is linear in the length of the text.
  */
 import type { Comparison, Condition, Operand } from "@markmill/engine";
 import type { WorkflowCode } from "../workflow-codes.ts";
@@ -77,7 +78,7 @@ class CheckParser {
     return condition;
   }
 
-  /** An apostrophe inside or behind a word is none: don’t, students’. */
+  /** An apostrophe inside or after a word is not a quote: don’t, students’. */
   #refuseTypographic(token: Token): void {
     if (token.is !== "word") return;
     const first = token.text.charAt(0);
@@ -91,7 +92,10 @@ class CheckParser {
     );
   }
 
-  /** Backticks and the like around words, which look like quotes. Alone they are the fence of a code block, and text. */
+  /**
+   * Refuses backticks and similar marks around words, because they look like quotes. Marks without a word are text, for example the fence
+   * of a code block.
+   */
   #refuseMarks(): void {
     const words = this.#tokens.flatMap((token) => (token.is === "word" ? [token] : []));
     for (const mark of ["`", "\u00b4", "\u2032", "\u2033"]) {
@@ -300,7 +304,7 @@ class CheckParser {
     }
   }
 
-  /** The text as it stands, up to where the words end. */
+  /** Returns the unchanged text up to the end of the words. */
   #bareWords(after: number, inList: boolean): { text: string; start: number } {
     let open = 0;
     let end = after;
@@ -320,7 +324,7 @@ class CheckParser {
     return { text: this.#text.slice(Math.min(start, end), end).trim(), start };
   }
 
-  /** Does a whole condition begin here? */
+  /** Returns whether a whole condition begins here. */
   #conditionAt(from: number): boolean {
     let at = from;
     while (this.#tokens[at]?.is === "(" || (isWord(this.#tokens[at], "not") && !this.#comparesAt(at))) at++;
@@ -328,14 +332,14 @@ class CheckParser {
     return (left?.is === "word" || left?.is === "quoted") && this.#comparesAt(at);
   }
 
-  /** Is the token at this place followed by something that compares? */
+  /** Returns whether an operator of comparison follows the token at this place. */
   #comparesAt(at: number): boolean {
     const next = isWord(this.#tokens[at + 1], "not") ? at + 2 : at + 1;
     if (next === at + 2) return this.#negatableAt(next);
     return this.#negatableAt(next) || comparisonOf(this.#tokens[next]) !== null || this.#isEmptyAt(next);
   }
 
-  /** `contains`, `matches`, `in (`: what `not` may stand before. */
+  /** Whether `not` may precede this token: `contains`, `matches`, `in (`. */
   #negatableAt(at: number): boolean {
     const op = this.#tokens[at]?.is === "word" ? comparisonOf(this.#tokens[at]) : null;
     return (
@@ -349,7 +353,7 @@ class CheckParser {
   }
 }
 
-/** A number and text that cannot be a name stand for themselves; the rest is looked up and, unknown, stands for itself. */
+/** A number, or text that cannot be a name, is a literal. Any other word is looked up, and if it has no value, it is the word itself. */
 function bareOperand(text: string): Operand {
   if (text.startsWith("file:")) return { from: "file", path: text.slice(5).trim() };
   return isNameLike(text) ? { from: "name", name: text } : { from: "literal", text };

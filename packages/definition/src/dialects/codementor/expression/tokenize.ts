@@ -40,7 +40,7 @@ const names: Readonly<Record<string, Comparison | undefined>> = {
   less_equal: "lessEqual",
 };
 
-/** The comparison a token stands for, or null. */
+/** Returns the comparison that a token means, or null. */
 export function comparisonOf(token: Token | undefined): Comparison | null {
   if (token?.is === "symbol") return own(symbols, token.text);
   if (token?.is === "word") return own(names, token.text.toLowerCase());
@@ -52,8 +52,8 @@ export function isWord(token: Token | undefined, word: string): boolean {
 }
 
 /**
- * White space separates, and so do brackets, commas and the signs of comparison. A quote opens a text only at the start of a
- * token; inside, the same quote twice stands for one.
+ * Splits the text at white space, brackets, commas and signs of comparison. A quote begins a quoted text only at the start of a token.
+ * Inside it, a doubled quote means one quote.
  */
 export function tokenize(text: string): Token[] {
   const tokens: Token[] = [];
@@ -110,7 +110,7 @@ function readQuoted(text: string, open: number): { text: string; end: number; cl
   }
 }
 
-/** Quotes that word processors put in place of ' and ". */
+/** Quotes that word processors write instead of ' and ". */
 export function isTypographicQuote(character: string): boolean {
   return (
     character !== "" &&

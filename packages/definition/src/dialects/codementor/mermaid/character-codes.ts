@@ -1,4 +1,4 @@
-/** UTF-16 units that mean something in a flowchart, by name. */
+/** UTF-16 units with a meaning in a flowchart, by name. */
 export const newline = 0x0a;
 export const semicolon = 0x3b;
 export const quote = 0x22;
@@ -28,7 +28,7 @@ export const openParenthesis = 0x28;
 export const closeParenthesis = 0x29;
 export const carriageReturn = 0x0d;
 
-/** White space within a line; a carriage return counts, so CRLF needs no care elsewhere. */
+/** White space within a line. A carriage return counts, so no other code must handle CRLF. */
 export function isBlank(code: number): boolean {
   return (
     code === 0x20 ||

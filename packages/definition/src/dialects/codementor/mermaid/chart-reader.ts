@@ -1,4 +1,4 @@
-/** What all parts of the grammar share: findings, the end of a statement, ids and captions. */
+/** Functions that all parts of the grammar share: findings, the end of a statement, ids and captions. */
 import type { Finding } from "../../../finding.ts";
 import type { WorkflowCode } from "../workflow-codes.ts";
 import {
@@ -23,10 +23,10 @@ import {
 import { decodeCaption } from "./decode-caption.ts";
 import type { TextCursor } from "./text-cursor.ts";
 
-/** More than anyone reads at once; it bounds what a megabyte of rubbish becomes. */
+/** The highest number of findings, so that a megabyte of invalid text does not create an endless list. No person reads more at once. */
 const mostFindings = 1_000;
 
-/** A decoded text and where it begins. */
+/** A decoded text and its position. */
 export interface CaptionText {
   readonly text: string;
   readonly offset: number;
@@ -52,7 +52,7 @@ export class ChartReader {
     this.#unlisted.count++;
   }
 
-  /** To be called once, at the end. */
+  /** Must be called once, at the end. */
   reportUnlisted(): void {
     if (this.#unlisted === null) return;
     this.findings.push({
@@ -64,13 +64,13 @@ export class ChartReader {
     });
   }
 
-  /** The beginning of what stands at the cursor, up to the end of the line. */
+  /** The beginning of the text at the cursor, up to the end of the line. */
   excerpt(): string {
     const { position } = this.cursor;
     return shorten(this.cursor.slice(position, Math.min(this.cursor.lineEnd(), position + 40)).trimEnd());
   }
 
-  /** To the end of the line, to a comment, or to a `;` outside quotes and brackets. */
+  /** Skips to the end of the line, to a comment, or to a `;` outside quotes and brackets. */
   skipStatement(): void {
     const cursor = this.cursor;
     let depth = 0;
@@ -118,7 +118,10 @@ export class ChartReader {
     return after;
   }
 
-  /** The offset behind the id that starts here, the same offset when none does. A dash belongs to it unless an arrow begins. */
+  /**
+   * Returns the offset after the id that starts here, or the same offset if there is no id. A dash is part of the id unless an arrow begins
+   * with it.
+   */
   endOfId(offset: number): number {
     const cursor = this.cursor;
     if (!isIdStart(cursor.code(offset))) return offset;
@@ -133,7 +136,7 @@ export class ChartReader {
     }
   }
 
-  /** The decoded text of [from, to) without the white space around it, and where it begins. */
+  /** Returns the decoded text of [from, to) without outer white space, and its position. */
   caption(from: number, to: number, escapes = false): CaptionText {
     const cursor = this.cursor;
     let start = from;
@@ -149,8 +152,8 @@ export class ChartReader {
   }
 
   /**
-   * A text in double quotes at `start` whose end is followed, after blanks, by what `isEnd` accepts at `after`; it may take
-   * several lines. null: what starts here is not quoted as a whole.
+   * Reads a text in double quotes at `start`; it may have several lines. After its end and optional blanks, `isEnd` must accept the
+   * position `after`. Returns null if the text is not quoted as a whole.
    */
   readQuoted(start: number, isEnd: (after: number) => boolean): { caption: CaptionText; after: number } | null {
     const cursor = this.cursor;

@@ -1,21 +1,21 @@
 /**
- * What the author of a caption or label means: entities in both of mermaid's spellings (`#quot;`, `&quot;`), `<br>` and a
- * literal `\n` as line breaks. One pass, so that text made by decoding is never decoded again (`&amp;gt;` is `&gt;`).
- * All other HTML and Markdown stays as it is written.
+ * Decodes a caption or label to the text that its author means: entities in both spellings of mermaid (`#quot;`, `&quot;`), and `<br>` and
+ * a literal `\n` as line breaks. It makes one pass, so decoded text is never decoded again (`&amp;gt;` becomes `&gt;`). All other HTML and
+ * Markdown stays unchanged.
  */
 import { decodeNamedCharacterReference } from "decode-named-character-reference";
 import { ampersand, backslash, carriageReturn, hash, less, newline, semicolon } from "./character-codes.ts";
 
-/** The longest name in HTML's table has 31 characters; the bound keeps a text full of `&` linear. */
+/** The longest name in HTML's table has 31 characters. This bound keeps the work linear for a text full of `&`. */
 const longestEntity = 32;
 
 export interface Decoded {
   readonly text: string;
-  /** Where the first literal `\n` stands that became a line break. */
+  /** The position of the first literal `\n` that became a line break. */
   readonly escapedBreak: number | null;
 }
 
-/** `escapes`: backslash escapes as in a double-quoted YAML string, for `@{ key: "value" }`; unknown ones stay as written. */
+/** `escapes`: decode backslash escapes as in a double-quoted YAML string, for `@{ key: "value" }`. Unknown escapes stay unchanged. */
 export function decodeCaption(raw: string, escapes = false): Decoded {
   let escapedBreak: number | null = null;
   let decoded = "";
@@ -56,7 +56,7 @@ function readSpecial(raw: string, at: number, escapes: boolean): Special | null 
   }
 }
 
-/** `#quot;`, `#35;`, `&quot;`, `&#35;`, `&#x23;`. */
+/** Reads `#quot;`, `#35;`, `&quot;`, `&#35;`, `&#x23;`. */
 function readEntity(raw: string, at: number): Special | null {
   const both = raw.charCodeAt(at) === ampersand && raw.charCodeAt(at + 1) === hash;
   const start = both ? at + 2 : at + 1;
@@ -70,7 +70,7 @@ function readEntity(raw: string, at: number): Special | null {
   return text === null ? null : { text, end: end + 1 };
 }
 
-/** `35` or `x23`. */
+/** Decodes `35` or `x23`. */
 function decodeNumber(digits: string): string | null {
   const code = /^[0-9]+$/.test(digits)
     ? Number(digits)
@@ -81,7 +81,7 @@ function decodeNumber(digits: string): string | null {
   return isCharacter ? String.fromCodePoint(code) : null;
 }
 
-/** `<br>`, `<br/>`, `<br />` in any case. */
+/** Reads `<br>`, `<br/>`, `<br />` in any case. */
 function readBreak(raw: string, at: number): Special | null {
   if ((raw.charCodeAt(at + 1) | 0x20) !== 0x62 || (raw.charCodeAt(at + 2) | 0x20) !== 0x72) return null;
   let end = at + 3;

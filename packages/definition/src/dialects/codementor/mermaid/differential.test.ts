@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-/** mermaid itself is the referee: what it draws is what this parser reads. */
+/** mermaid itself is the reference: this parser must read the same chart that mermaid draws. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -29,10 +29,10 @@ beforeAll(() => {
   mermaid.initialize({ startOnLoad: false, securityLevel: "loose", maxEdges: 10_000 });
 });
 
-describe("every fixture is read as mermaid draws it", () => {
+describe("every chart of the fixtures has the same vertices and links as in mermaid", () => {
   const names = readdirSync(fixtures).filter((name) => name.endsWith(".mmd"));
 
-  it("covers at least thirty charts", () => expect(names.length).toBeGreaterThanOrEqual(30));
+  it("there are at least thirty charts", () => expect(names.length).toBeGreaterThanOrEqual(30));
 
   it.each(names)("%s", async (name) => {
     const text = readFileSync(join(fixtures, name), "utf8");
@@ -42,7 +42,7 @@ describe("every fixture is read as mermaid draws it", () => {
   });
 });
 
-describe("every chart of the workflow fixtures and examples is read as mermaid draws it", () => {
+describe("every chart of the workflow fixtures and examples has the same ids and links as in mermaid", () => {
   const root = join(import.meta.dirname, "../../../../../..");
   const files = ["tests/fixtures/codementor", "examples/first", "examples/median"].flatMap((folder) =>
     readdirSync(join(root, folder))
@@ -57,7 +57,7 @@ describe("every chart of the workflow fixtures and examples is read as mermaid d
     ].map((match, index) => ({ name: `${file} ${index + 1}`, text: match[1] ?? "" })),
   );
 
-  it("is a fair number, and mermaid itself draws most of them", async () => {
+  it("there are enough charts, and mermaid can draw most of them", async () => {
     const drawn = await Promise.all(
       charts.map(({ text }) =>
         mermaids(text).then(
@@ -72,15 +72,15 @@ describe("every chart of the workflow fixtures and examples is read as mermaid d
 
   it.each(charts)("$name", async ({ text }) => {
     const theirs = await mermaids(text).catch(() => null);
-    // Some use what only this parser accepts (below); the rest must agree. Texts differ where a workflow writes `label:"start"`
-    // without a blank, in which YAML, and so mermaid, sees no label.
+    // Some charts use syntax that only this parser accepts (below); all others must give the same result. Captions may differ where a
+    // workflow writes `label:"start"` without a blank, because YAML, and so mermaid, sees no label there.
     const idsAndLinks = (drawing: Drawing | null) => [drawing?.vertices.map(({ id }) => id), drawing?.links];
     if (theirs !== null) expect(idsAndLinks(ours(parse(text).chart))).toEqual(idsAndLinks(theirs));
     else expect(parse(text).findings).toEqual([]);
   });
 });
 
-describe("what only this parser accepts: workflows in use need it, or the grammar of the dialect says so", () => {
+describe("syntax that only this parser accepts, because workflows or the dialect's grammar need it", () => {
   it.each([
     ["a comment behind a statement", "A --> B %% then hand in"],
     ["a comment behind the head", "%% sheet\nA", "flowchart TD %% sheet"],
@@ -107,7 +107,7 @@ describe("what only this parser accepts: workflows in use need it, or the gramma
   });
 });
 
-describe("what only mermaid accepts", () => {
+describe("syntax that only mermaid accepts", () => {
   it.each([
     ["a target on the next line: one statement per line", "A -->\nB", "MERMAID_ARROW_WITHOUT_TARGET"],
     [
@@ -131,7 +131,7 @@ describe("what only mermaid accepts", () => {
   });
 });
 
-describe("what both accept and read differently", () => {
+describe("syntax that both parsers accept but read differently", () => {
   it.each([
     [
       "`label:` without a blank is a label; YAML sees one long key",
@@ -178,7 +178,7 @@ describe("what both accept and read differently", () => {
 });
 
 describe("generated charts", () => {
-  it("are read as mermaid draws them", async () => {
+  it("have the same vertices and links as in mermaid", async () => {
     await fc.assert(
       fc.asyncProperty(generatedChart, async (text) => {
         const { chart, findings } = parse(text);
@@ -221,7 +221,7 @@ async function mermaids(text: string): Promise<Drawing> {
   };
 }
 
-/** mermaid keeps entities masked until it renders; here the DOM decodes them, independently of our decoder. */
+/** mermaid keeps entities masked until it renders. Here the DOM decodes them, independently of our decoder. */
 function shown(text: string): string {
   const unmasked = text.replaceAll("ﬂ°°", "&#").replaceAll("ﬂ°", "&").replaceAll("¶ß", ";");
   const broken = unmasked.replaceAll(/<br ?\/?>|\\n/g, "\n");
@@ -247,7 +247,7 @@ const id = fc.constantFrom(
   "o9",
 );
 
-/** Words that need no quoting; none ends in o or x, which mermaid would take for the tail of an arrow. */
+/** Words that need no quotes. None ends in o or x, because mermaid would read that as the tail of an arrow. */
 const words = fc
   .array(
     fc.constantFrom(
@@ -345,7 +345,7 @@ const arrow = fc.oneof(
     .map(([[open, close], text]) => `${open} ${text} ${close}`),
 );
 
-/** Ids differ within a group, see "a node named twice in one group". */
+/** Ids within a group differ; see the case "a node named twice in one group". */
 const group = fc
   .uniqueArray(node, { minLength: 1, maxLength: 3, selector: (text) => /^[\w-]+/.exec(text)?.[0] })
   .map((nodes) => nodes.join(" & "));

@@ -1,12 +1,12 @@
-/** The chart while it is read: mentions of one id grow into one vertex. */
+/** The chart while it is read. All mentions of one id become one vertex. */
 import type { Place } from "../../../finding.ts";
 import type { CaptionText, ChartReader } from "./chart-reader.ts";
 import type { Flowchart, Link, Vertex } from "./flowchart.ts";
 
-/** `A & B --> C & D` multiplies; without a bound a short block could ask for more links than fit in memory. */
+/** `A & B --> C & D` multiplies links. Without a bound, a short block could request more links than fit into memory. */
 const mostMultipliedLinks = 10_000;
 
-/** One mention of a vertex, not yet part of the chart. */
+/** One mention of a vertex that is not yet part of the chart. */
 export interface Mention {
   readonly id: string;
   readonly offset: number;
@@ -48,7 +48,7 @@ export class FlowchartDraft {
     };
   }
 
-  /** An empty caption takes nothing away from an earlier one. */
+  /** An empty caption does not remove an earlier one. */
   register(mention: Mention): string {
     let draft = this.#vertices.get(mention.id);
     if (draft === undefined) {
@@ -100,7 +100,7 @@ export class FlowchartDraft {
     };
   }
 
-  /** fromEntries defines own properties, so a key such as __proto__ is a key like any other. */
+  /** fromEntries defines own properties, so `__proto__` is an ordinary key. */
   #finishAttributes(attributes: Map<string, CaptionText>): Vertex["attributes"] {
     return Object.fromEntries(
       Array.from(attributes, ([key, { text, offset }]) => [key, { text, at: this.#reader.cursor.place(offset) }]),

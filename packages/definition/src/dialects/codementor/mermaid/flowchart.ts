@@ -1,11 +1,11 @@
-/** A Mermaid flowchart as drawn: vertices and links with their places, before any meaning is given to them. */
+/** A Mermaid flowchart as drawn: vertices and links with their places, before they get a meaning. */
 import type { Place } from "../../../finding.ts";
 
 export interface Flowchart {
   readonly direction: string;
-  /** In order of first mention, one per id. */
+  /** In the order of first mention, one per id. */
   readonly vertices: readonly Vertex[];
-  /** In order of drawing; `A & B --> C` gives two. */
+  /** In the order of drawing; `A & B --> C` gives two. */
   readonly links: readonly Link[];
   /** Ids of subgraphs. Mermaid draws edges to them, too. */
   readonly subgraphs: ReadonlySet<string>;
@@ -13,16 +13,16 @@ export interface Flowchart {
 
 export interface Vertex {
   readonly id: string;
-  /** First mention. */
+  /** The first mention. */
   readonly at: Place;
-  /** Bracket shapes by their mermaid name (square, round, stadium, subroutine, …), or the `shape:` attribute; null when never given. */
+  /** The mermaid name of the bracket shape (square, round, stadium, subroutine, …), or the `shape:` attribute; null if neither is given. */
   readonly shape: string | null;
-  /** Last caption given, decoded: quotes, entities, line breaks. null when none was. */
+  /** The last caption, decoded: quotes, entities, line breaks. null if there is none. */
   readonly caption: string | null;
   readonly captionAt: Place | null;
   /** The first literal `\n` of the caption that became a line break. */
   readonly captionBreakAt: Place | null;
-  /** `@{ key: value }`, the label among them only as `caption`. */
+  /** `@{ key: value }`. The label is not included; it is in `caption`. */
   readonly attributes: Readonly<Record<string, { readonly text: string; readonly at: Place }>>;
 }
 
@@ -32,6 +32,6 @@ export interface Link {
   readonly at: Place;
   readonly label: string | null;
   readonly labelAt: Place | null;
-  /** false: a line without an arrow head (`---`, `-.-`), a note that carries no flow. */
+  /** false: a line without an arrow head (`---`, `-.-`). It marks a note and carries no flow. */
   readonly flow: boolean;
 }

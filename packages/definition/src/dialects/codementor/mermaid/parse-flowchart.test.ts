@@ -6,7 +6,7 @@ import { parseFlowchart } from "./parse-flowchart.ts";
 
 const origin = { file: "sheet.wf.md", line: 1, column: 1 };
 
-/** The chart of a body under `flowchart TD`, which must be free of findings. */
+/** The chart of a body below `flowchart TD`. The body must have no findings. */
 function draw(body: string): Flowchart {
   const { chart, findings } = parseFlowchart(`flowchart TD\n${body}`, origin);
   expect(findings).toEqual([]);
@@ -21,7 +21,7 @@ function links(body: string): string[] {
   });
 }
 
-/** `CODE line:column` of every finding of a body under `flowchart TD`: its first line is line 2. */
+/** `CODE line:column` of every finding of a body below `flowchart TD`; the first line of the body is line 2. */
 function faults(body: string): string[] {
   const { findings } = parseFlowchart(`flowchart TD\n${body}`, origin);
   return findings.map(({ code, at }) => `${code} ${at.line}:${at.column}`);
@@ -33,7 +33,7 @@ const tokens = fc.constantFrom(
     .concat("|", "\n", "\n", "\n"),
 );
 
-describe("head", () => {
+describe("the head of a chart", () => {
   it.each([
     ["flowchart TD\nA", "TD"],
     ["flowchart LR\nA", "LR"],
@@ -44,7 +44,7 @@ describe("head", () => {
     ["\n\n  flowchart TD %% note\nA", "TD"],
     ["---\ntitle: x\n---\n%%{init: {}}%%\n%% c\nflowchart TD\nA", "TD"],
     ["\uFEFFflowchart TD\r\nA\r\n", "TD"],
-  ])("%j is a flowchart %s", (text, direction) => {
+  ])("%j is a flowchart with direction %s", (text, direction) => {
     const { chart, findings } = parseFlowchart(text, origin);
     expect(findings).toEqual([]);
     expect(chart?.direction).toBe(direction);
@@ -57,7 +57,7 @@ describe("head", () => {
     ["flowchrt TD\nA --> B", "error", "1:1"],
     ["", "error", "1:1"],
     ["  \n--> B", "error", "2:1"],
-  ])("%j is none: %s at %s", (text, severity, place) => {
+  ])("%j is not a flowchart: %s at %s", (text, severity, place) => {
     const { chart, findings } = parseFlowchart(text, origin);
     expect(chart).toBeNull();
     expect(findings.map(({ code, at, ...finding }) => [code, finding.severity, `${at.line}:${at.column}`])).toEqual([
@@ -70,14 +70,14 @@ describe("head", () => {
     ["flowchart TD A --> B\nA", ["MERMAID_TEXT_AFTER_STATEMENT 1:14"]],
     ["---\ntitle: x\nflowchart TD\nA", ["MERMAID_UNCLOSED_FRONT_MATTER 1:1", "MERMAID_NOT_FLOWCHART 2:1"]],
     ["%%{init\nflowchart TD\nA", ["MERMAID_UNCLOSED_DIRECTIVE 1:1"]],
-  ])("%j has the faults %j", (text, expected) => {
+  ])("%j has the findings %j", (text, expected) => {
     const { findings } = parseFlowchart(text, origin);
     expect(findings.map(({ code, at }) => `${code} ${at.line}:${at.column}`)).toEqual(expected);
   });
 });
 
-describe("places", () => {
-  it("count from where the block stands in its file", () => {
+describe("places of vertices and captions", () => {
+  it("are counted from the position of the block in its file", () => {
     const { chart, findings } = parseFlowchart(
       'flowchart TD\n  A["`hi`"] -->|yes| B@{ label: "x", owner: " me" }\n  A[oops',
       { file: "f.md", line: 40, column: 5 },
@@ -93,13 +93,13 @@ describe("places", () => {
     expect(findings.map((finding) => finding.at)).toEqual([{ file: "f.md", line: 42, column: 8 }]);
   });
 
-  it("of a vertex is its first mention, of a caption the one that counts", () => {
+  it("a vertex's place is its first mention, and a caption's place is that of the last caption", () => {
     const [a] = draw("A --> B\nA[one]\nA[two]\nA").vertices;
     expect([a?.at.line, a?.caption, a?.captionAt?.line]).toEqual([2, "two", 4]);
   });
 });
 
-describe("shapes", () => {
+describe("shapes of vertices", () => {
   it.each([
     ["A[text]", "square"],
     ["A(text)", "round"],
@@ -122,18 +122,18 @@ describe("shapes", () => {
     ["A@{ shape: stadium, label: text }", "stadium"],
     ["A [text] ::: late", "square"],
     ["A:::late[text]", "square"],
-  ])("%s", (body, shape) => {
+  ])("reads the shape of %s", (body, shape) => {
     expect(draw(body).vertices.map((vertex) => [vertex.id, vertex.shape, vertex.caption])).toEqual([
       ["A", shape, "text"],
     ]);
   });
 
-  it("and caption of a bare mention are null", () => {
+  it("a mention without brackets has neither shape nor caption", () => {
     expect(draw("A").vertices[0]).toMatchObject({ shape: null, caption: null, captionAt: null, attributes: {} });
   });
 });
 
-describe("captions", () => {
+describe("captions of vertices", () => {
   it.each([
     ["A[Execute: git clone {{REPO_URL}}]", "Execute: git clone {{REPO_URL}}"],
     ["A{{{POINTS}} gt 5}", "{{POINTS}} gt 5"],
@@ -158,16 +158,16 @@ describe("captions", () => {
     ["A[one<br>two<BR/>three<br />four\\nfive]", "one\ntwo\nthree\nfour\nfive"],
     ["A[<b>kept</b> *as* \\d text]", "<b>kept</b> *as* \\d text"],
     ["A[Prüfung 🎓]", "Prüfung 🎓"],
-  ])("%j is %j", (body, caption) => {
+  ])("reads %j as %j", (body, caption) => {
     expect(draw(body).vertices[0]?.caption).toBe(caption);
   });
 
-  it("stay when a later mention gives none, or an empty one", () => {
+  it("stay if a later mention has no caption or an empty one", () => {
     expect(draw("A[text] --> B\nA\nA[]").vertices[0]?.caption).toBe("text");
   });
 });
 
-describe("attributes", () => {
+describe("attributes of vertices", () => {
   it.each([
     ['A@{ label:"start"}', "start", {}],
     ["A@{ label: 'it''s } fine', w: 60 }", "it's } fine", { w: "60" }],
@@ -179,14 +179,14 @@ describe("attributes", () => {
     ["A@{ x: 1 }\nA@{ x: 2, y: 3 }", null, { x: "2", y: "3" }],
     ["A@{ __proto__: x }", null, JSON.parse('{ "__proto__": "x" }')],
     ["A@{ }", null, {}],
-  ])("%j", (body, caption, attributes) => {
+  ])("reads %j", (body, caption, attributes) => {
     const [vertex] = draw(body).vertices;
     expect(vertex?.caption).toBe(caption);
     const texts = Object.entries(vertex?.attributes ?? {}).map(([key, value]) => [key, value.text]);
     expect(texts).toEqual(Object.entries(attributes));
   });
 
-  it("of an edge or of a subgraph draw no node", () => {
+  it("attributes of an edge or of a subgraph draw no vertex", () => {
     const chart = draw("A e1@--> B\ne1@{ animate: true }\nsubgraph s [Title]\nC\nend\ns@{ view: collapsed }");
     expect(chart.vertices.map((vertex) => vertex.id)).toEqual(["A", "B", "C"]);
   });
@@ -224,12 +224,12 @@ describe("links", () => {
     ["A[x] -->|y| B{z}:::c --> C@{ shape: rect }", ["A ->(y) B", "B -> C"]],
     ["x-->o-->v", ["x -> o", "o -> v"]],
     ["A --> A", ["A -> A"]],
-  ])("%j", (body, expected) => {
+  ])("reads %j", (body, expected) => {
     expect(links(body)).toEqual(expected);
   });
 });
 
-describe("what is drawn for the eye only", () => {
+describe("statements that concern only the appearance", () => {
   it.each([
     "style A fill:#f9f,stroke:#333",
     "classDef late fill:#f00;",
@@ -247,16 +247,16 @@ describe("what is drawn for the eye only", () => {
     "subgraph s [Title; with --> all]\nend",
     'subgraph "Only a title"\nend',
     "subgraph two words\ndirection TB\nsubgraph inner\nend\nend",
-  ])("%j draws nothing", (body) => {
+  ])("%j adds no vertex and no link", (body) => {
     expect(draw(body)).toMatchObject({ vertices: [], links: [] });
   });
 
-  it("does not hide what stands inside a subgraph, or after", () => {
+  it("a subgraph does not hide its content or the statements after it", () => {
     expect(links("subgraph s\nA --> B\nend\nB --> C")).toEqual(["A -> B", "B -> C"]);
   });
 });
 
-describe("faults", () => {
+describe("findings about broken charts", () => {
   it.each([
     ["A[text", ["MERMAID_UNCLOSED_BRACKET 2:2"]],
     ["A --> B([text]", ["MERMAID_UNCLOSED_BRACKET 2:8"]],
@@ -312,7 +312,7 @@ describe("faults", () => {
     expect(faults(body)).toEqual(expected);
   });
 
-  it("come all at once, and everything that is sound is still read", () => {
+  it("are reported all at once, and all valid statements are still read", () => {
     const { chart, findings } = parseFlowchart(
       "flowchart TD\nSTART --> A[one\nA --> end; A --> B\nwhat is this\nB -->|x SUCCESS\nB --> C{two}\nC -> D\nC --> FAILED",
       origin,
@@ -327,21 +327,21 @@ describe("faults", () => {
     expect(chart?.links.map(({ from, to }) => `${from} ${to}`)).toEqual(["A B", "B C", "C FAILED"]);
   });
 
-  it("say what is wrong and how to mend it", () => {
+  it("contain the mistake and the fix", () => {
     const [finding] = parseFlowchart("flowchart TD\nA --> end", origin).findings;
     expect(finding).toMatchObject({ severity: "error", at: { file: "sheet.wf.md", line: 2, column: 7 } });
     expect(finding?.message).toContain("mermaid reserves the word `end`");
     expect(finding?.fix).toContain("END");
   });
 
-  it("beyond a thousand are counted, not listed", () => {
+  it("beyond a thousand are counted but not listed", () => {
     const { findings } = parseFlowchart(`flowchart TD\n${"A[x\n".repeat(1500)}`, origin);
     expect(findings).toHaveLength(1001);
     expect(findings.at(-1)).toMatchObject({ code: "MERMAID_TOO_MANY_FINDINGS", at: { line: 1002, column: 2 } });
     expect(findings.at(-1)?.message).toContain("500 more");
   });
 
-  it("of a group that multiplies beyond reason is one finding, not a heap of links", () => {
+  it("a group that multiplies too many links gives one finding and creates no links", () => {
     const group = Array.from({ length: 200 }, (_, index) => `N${index}`).join(" & ");
     const { chart, findings } = parseFlowchart(`flowchart TD\n${group} --> ${group}\nA & B --> C`, origin);
     expect(findings.map((finding) => finding.code)).toEqual(["MERMAID_TOO_MANY_LINKS"]);
@@ -349,7 +349,7 @@ describe("faults", () => {
   });
 });
 
-describe("any text", () => {
+describe("parsing any text", () => {
   const soup = fc.array(tokens, { maxLength: 60 }).map((parts) => parts.join(""));
   const sound =
     'flowchart TD\n  START@{ shape: f-circ, label: "start" } --> A["x ] y"] & B{{z}}\n  subgraph s [T]\n    A -->|yes| C{RESULT == \'a\'}\n  end\n  C -- "no" --> D([e]):::late\n  %% c\n  style A fill:#fff;\n  accDescr {\n t }\n  D e1@-.-> E@{\n label: "m\n n"\n }\n';
@@ -362,7 +362,7 @@ describe("any text", () => {
     ["a soup of tokens", soup.map((text) => `flowchart TD\n${text}`)],
     ["a soup without a head", soup],
     ["a sound chart, mutated", mutated],
-  ])("never throws, and every place lies inside it: %s", (_, texts) => {
+  ])("never throws, and every place lies inside the text: %s", (_, texts) => {
     fc.assert(
       fc.property(texts, (text) => {
         const { chart, findings } = parseFlowchart(text, { file: "f", line: 7, column: 3 });
@@ -392,14 +392,14 @@ describe("any text", () => {
   });
 });
 
-describe("size", () => {
-  it("does not matter to the stack: 100,000 chained nodes", () => {
+describe("large charts", () => {
+  it("the stack does not limit the length of a chain: 100,000 nodes", () => {
     const chain = Array.from({ length: 100_000 }, (_, index) => `N${index}`).join(" --> ");
     const chart = draw(chain);
     expect([chart.vertices.length, chart.links.length]).toEqual([100_000, 99_999]);
   });
 
-  // Work is counted, not timed: every unit the parser reads passes one of these methods of its text.
+  // The test counts work, not time: the parser reads every unit through one of these methods of its text.
   it.each([
     ["sound lines", "PROMPT_A[\"Prompt: x\"] -->|yes| CHECK_B{RESULT == 'a'}\n"],
     ["one long chain", "A[a] -- b --> "],
@@ -435,13 +435,13 @@ describe("size", () => {
     ["semicolons", ";"],
     ["colons", ":"],
     ["blank lines", " \n"],
-  ])("grows the work linearly: %s", (_, unit, start = "") => {
+  ])("work is linear in the length: %s", (_, unit, start = "") => {
     const small = work(`flowchart TD\n${start}${unit.repeat(Math.ceil(20_000 / unit.length))}`);
     const large = work(`flowchart TD\n${start}${unit.repeat(Math.ceil(200_000 / unit.length))}`);
     expect(large / small).toBeLessThan(12);
   });
 
-  it("grows the work linearly whatever is repeated", () => {
+  it("work is linear for any repeated text", () => {
     const pieces = fc.array(tokens, { minLength: 1, maxLength: 6 }).map((parts) => parts.join(""));
     fc.assert(
       fc.property(pieces, pieces, (start, unit) => {
@@ -455,7 +455,7 @@ describe("size", () => {
   });
 });
 
-/** UTF-16 units read while a text is parsed. */
+/** The number of UTF-16 units that are read while a text is parsed. */
 function work(text: string): number {
   let units = 0;
   const { charCodeAt, indexOf, slice, startsWith } = String.prototype;

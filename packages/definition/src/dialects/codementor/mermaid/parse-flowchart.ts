@@ -1,16 +1,16 @@
 /**
- * One mermaid block read as a flowchart.
+ * Parses one mermaid block as a flowchart.
  *
- * Why not mermaid's own parser: it gives no positions, throws at the first error, needs a DOM, and is not linear. It
- * remains the referee: `differential.test.ts` holds both to the same vertices and links and lists where they part.
+ * Mermaid's own parser is not used: it gives no positions, throws at the first error, needs a DOM, and is not linear. It is the reference
+ * in tests: `differential.test.ts` compares the vertices and links of both parsers and lists the differences.
  *
- * Invariant 1: never throws; whatever is wrong is a finding with a place inside the block, and reading goes on at the next
- * statement, so that all findings come at once.
- * Invariant 2: linear. The cursor goes back at most to the line of a quote that turns out not to be one, or to the start of
- * a statement, and reads that text once more. No recursion, so the length of a chain is not bounded by the stack.
+ * Invariant 1: the parser never throws. Each mistake becomes a finding with a place inside the block, and reading continues at the next
+ * statement. So all findings are reported at once.
+ * Invariant 2: the parser is linear. The cursor goes back at most to the line of a quote that turns out to be plain text, or to the start
+ * of a statement, and reads that text once more. There is no recursion, so the stack does not limit the length of a chain.
  *
- * More generous than mermaid, because workflows are: captions may hold brackets of other kinds, balanced brackets of their
- * own kind (`[Execute: git clone {{REPO_URL}}]`), quotes and pipes without being quoted.
+ * The parser accepts more than mermaid because workflows need it. Captions may contain, without quotes, brackets of other kinds, balanced
+ * brackets of their own kind (`[Execute: git clone {{REPO_URL}}]`), quotes and pipes.
  */
 import type { Finding } from "../../../finding.ts";
 import {
@@ -44,7 +44,7 @@ export function parseFlowchart(text: string, origin: Origin): ParsedFlowchart {
 
 const directions = new Set(["TB", "TD", "BT", "LR", "RL"]);
 
-/** Diagrams that a block may hold beside the workflow: they are passed over, an unknown first word is an error. */
+/** Diagrams that may appear beside the workflow. They are skipped. Any other unknown first word is an error. */
 const otherDiagrams =
   /^(?:sequenceDiagram|classDiagram(?:-v2)?|stateDiagram(?:-v2)?|erDiagram|gantt|pie|journey|gitGraph|mindmap|timeline|quadrantChart|requirementDiagram|C4[A-Za-z]+|zenuml|info|(?:sankey|xychart|block|packet|architecture|radar|treemap)(?:-beta)?|kanban)$/;
 
@@ -53,11 +53,11 @@ const ignoredStatements = new Set(["style", "classDef", "class", "linkStyle", "c
 class FlowchartParser {
   readonly #reader: ChartReader;
   readonly #draft: FlowchartDraft;
-  /** Ids of edges and closed subgraphs: `id@{ … }` is then about them and draws no vertex. */
+  /** Ids of edges and closed subgraphs. `id@{ … }` then concerns these and draws no vertex. */
   readonly #notVertices = new Set<string>();
   readonly #subgraphs = new Set<string>();
   readonly #openSubgraphs: { readonly id: string | null; readonly offset: number }[] = [];
-  /** The end of the chain on the line before: a line that begins with an arrow continues it. */
+  /** The end of the chain on the line before. A line that begins with an arrow continues it. */
   #lastGroup: readonly string[] | null = null;
 
   constructor(reader: ChartReader) {
@@ -83,7 +83,7 @@ class FlowchartParser {
     };
   }
 
-  /** The direction, or null when this is no flowchart. */
+  /** Returns the direction, or null if this is not a flowchart. */
   #readHeader(): string | null {
     const { cursor } = this.#reader;
     cursor.skipBlanksAndLines();
@@ -166,7 +166,7 @@ class FlowchartParser {
     }
   }
 
-  /** Over blanks, separators, comments and directives. */
+  /** Skips blanks, separators, comments and directives. */
   #skipToStatement(): void {
     const { cursor } = this.#reader;
     for (;;) {
@@ -263,7 +263,7 @@ class FlowchartParser {
     cursor.position = end < 0 ? cursor.lineEnd(brace) : end + 1;
   }
 
-  /** What may follow the id of a node, so that the word before it is meant as one. */
+  /** Whether the text after a word can follow a node's id. Then the word is meant as an id. */
   #continuesNode(offset: number): boolean {
     const code = this.#reader.cursor.code(offset);
     return (
@@ -300,7 +300,7 @@ class FlowchartParser {
     }
   }
 
-  /** An id may be followed by anything that begins like an arrow: `x--> B` starts at the node x. */
+  /** Any text that begins like an arrow may follow an id: `x--> B` starts at the node x. */
   #isId(offset: number): boolean {
     return this.#reader.endOfId(offset) > offset;
   }

@@ -8,7 +8,7 @@ export function isEdgeId(reader: ChartReader, offset: number): boolean {
   return end > offset && scanArrow(reader.cursor, end) !== null;
 }
 
-/** The offset behind `e1@`, or the same offset when there is none. */
+/** Returns the offset after `e1@`, or the same offset if there is none. */
 function endOfEdgeId(reader: ChartReader, offset: number): number {
   let end = offset;
   while (isIdCode(reader.cursor.code(end))) end++;
@@ -17,7 +17,10 @@ function endOfEdgeId(reader: ChartReader, offset: number): number {
     : offset;
 }
 
-/** An arrow with its label. null: reported, and the cursor stands at the next statement. The id of an edge goes to `edgeIds`. */
+/**
+ * Reads an arrow with its label. Returns null after a finding; the cursor is then at the next statement. The id of an edge is added to
+ * `edgeIds`.
+ */
 export function readArrow(reader: ChartReader, edgeIds: Set<string>): DrawnArrow | null {
   const { cursor } = reader;
   const idEnd = endOfEdgeId(reader, cursor.position);
@@ -44,7 +47,7 @@ export function readArrow(reader: ChartReader, edgeIds: Set<string>): DrawnArrow
   return arrow.kind === "opening" ? readInnerLabel(reader, offset, arrow) : readPipeLabel(reader, offset, arrow);
 }
 
-/** `-- label -->` */
+/** Reads `-- label -->`. */
 function readInnerLabel(
   reader: ChartReader,
   offset: number,
@@ -76,7 +79,7 @@ function readInnerLabel(
   return { offset, flow: closing.head, label: orNoLabel(reader, label, offset) };
 }
 
-/** `-->|label|`, or no label. */
+/** Reads `-->|label|`, or no label. */
 function readPipeLabel(
   reader: ChartReader,
   offset: number,

@@ -12,7 +12,10 @@ import {
 import { type CaptionText, type ChartReader, shorten } from "./chart-reader.ts";
 import type { Mention } from "./flowchart-draft.ts";
 
-/** `@{ key: value, … }`; entries are parted by commas or line ends. false: reported, and reading goes on as a statement. */
+/**
+ * Reads `@{ key: value, … }`; commas or line ends separate the entries. Returns false after a finding; the text is then read as a
+ * statement.
+ */
 export function readAttributes(reader: ChartReader, mention: Mention): boolean {
   const { cursor } = reader;
   const opening = cursor.position;
@@ -70,7 +73,7 @@ export function readAttributes(reader: ChartReader, mention: Mention): boolean {
   }
 }
 
-/** The key with its colon, or null with the cursor where it was. */
+/** Returns the key with its colon. If there is none, returns null and leaves the cursor unchanged. */
 function readKey(reader: ChartReader): string | null {
   const { cursor } = reader;
   const start = cursor.position;
@@ -91,7 +94,7 @@ function readKey(reader: ChartReader): string | null {
   return cursor.slice(nameStart, nameEnd);
 }
 
-/** null: reported, and the cursor stands at the end of the line. */
+/** Returns null after a finding; the cursor is then at the end of the line. */
 function readValue(reader: ChartReader): CaptionText | null {
   const { cursor } = reader;
   cursor.skipBlanks();
@@ -113,7 +116,7 @@ function readValue(reader: ChartReader): CaptionText | null {
   return reader.caption(start, cursor.position);
 }
 
-/** A doubled apostrophe stands for one. */
+/** A doubled apostrophe means one. */
 function readSingleQuoted(reader: ChartReader, start: number): CaptionText | null {
   const { cursor } = reader;
   const limit = cursor.lineEnd();
@@ -159,7 +162,7 @@ function reportUnclosedValue(reader: ChartReader, start: number): null {
   return null;
 }
 
-/** A later line inside a list that draws something: the list was not closed before it. */
+/** Whether a later line inside a list looks like a statement. Then the list was not closed before it. */
 function looksLikeStatement(reader: ChartReader, start: number): boolean {
   const { cursor } = reader;
   const limit = cursor.lineEnd(start);

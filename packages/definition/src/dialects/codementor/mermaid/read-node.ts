@@ -5,10 +5,10 @@ import { readAttributes } from "./read-attributes.ts";
 import { readShape, shapeHere } from "./read-shape.ts";
 import { scanArrow } from "./scan-arrow.ts";
 
-/** Words that mermaid's lexer takes away wherever they stand. */
+/** Words that mermaid's lexer consumes at any position. */
 const reservedIds = new Set(["click", "href", "call"]);
 
-/** These also when a dash follows. */
+/** Words that mermaid's lexer consumes even if a dash follows. */
 const reservedBeforeDash = new Set([
   "end",
   "style",
@@ -25,7 +25,7 @@ const reservedBeforeDash = new Set([
   "_top",
 ]);
 
-/** null: reported, and the cursor stands at the next statement. `role` is what the node was expected as. */
+/** Returns null after a finding; the cursor is then at the next statement. `role`: the expected role of the node. */
 export function readNode(reader: ChartReader, role: "statement" | "target" | "ampersand"): Mention | null {
   const { cursor } = reader;
   const offset = cursor.position;
@@ -75,7 +75,7 @@ export function readNode(reader: ChartReader, role: "statement" | "target" | "am
   return readSuffixes(reader, mention) ? mention : null;
 }
 
-/** Characters that mermaid, or an author, would take for part of an id, ours or not. */
+/** Whether mermaid, or an author, would read the character as part of an id, whether our grammar allows it or not. */
 export function looksLikeId(reader: ChartReader, offset: number): boolean {
   const code = reader.cursor.code(offset);
   if (code === dot || code === equals)
@@ -93,7 +93,7 @@ export function looksLikeId(reader: ChartReader, offset: number): boolean {
   );
 }
 
-/** Shape, attributes and class of a node, in any order. false: reported, and the cursor stands at the next statement. */
+/** Reads shape, attributes and class of a node, in any order. Returns false after a finding; the cursor is then at the next statement. */
 export function readSuffixes(reader: ChartReader, mention: Mention): boolean {
   const { cursor } = reader;
   for (;;) {

@@ -15,9 +15,9 @@ import type { Mention } from "./flowchart-draft.ts";
 
 export interface Shape {
   readonly opener: string;
-  /** What closes it, and the name of the shape that this makes. */
+  /** The closing brackets, each with the name of the resulting shape. */
   readonly closers: readonly (readonly [closer: string, name: string])[];
-  /** The bracket that may nest, balanced, inside an unquoted caption. */
+  /** The bracket that may be nested, balanced, inside an unquoted caption. */
   readonly nests: readonly [number, number];
 }
 
@@ -25,7 +25,7 @@ const square = [openBracket, closeBracket] as const;
 const round = [openParenthesis, closeParenthesis] as const;
 const curly = [openBrace, closeBrace] as const;
 
-/** Longest opener first. */
+/** The longest opener comes first. */
 const shapes: readonly Shape[] = [
   { opener: "(((", closers: [[")))", "doublecircle"]], nests: round },
   { opener: "((", closers: [["))", "circle"]], nests: round },
@@ -58,12 +58,12 @@ const shapes: readonly Shape[] = [
 
 export function shapeHere(reader: ChartReader): Shape | undefined {
   const { cursor } = reader;
-  // Three braces are a diamond around `{{NAME}}`: a hexagon's caption cannot begin with a single brace.
+  // Three braces are a diamond around `{{NAME}}`, because a hexagon's caption cannot begin with a single brace.
   const isTemplate = cursor.has("{{{") && !cursor.has("{{{{");
   return shapes.find(({ opener }) => cursor.has(opener) && !(isTemplate && opener === "{{"));
 }
 
-/** false: reported, and the cursor stands at the end of the line. */
+/** Returns false after a finding; the cursor is then at the end of the line. */
 export function readShape(reader: ChartReader, mention: Mention, shape: Shape): boolean {
   const { cursor } = reader;
   const opening = cursor.position;
@@ -109,7 +109,7 @@ function closerAt(reader: ChartReader, shape: Shape, offset: number): Shape["clo
   return shape.closers.find(([closer]) => reader.cursor.has(closer, offset));
 }
 
-/** The end of an unquoted caption: the closer that stands outside all inner brackets of the shape's own kind. */
+/** Finds the end of an unquoted caption: the closing bracket outside all inner brackets of the same kind. */
 function findCloser(
   reader: ChartReader,
   shape: Shape,
@@ -133,7 +133,7 @@ function findCloser(
       if (closer === undefined || name === undefined) return null;
       return { shape: name, captionStart: start, start: offset, end: offset + closer.length };
     }
-    // `[/`, `[\` and `(-` need such a mark before the closing bracket too; without it theirs is text: [/bin/ls]
+    // `[/`, `[\` and `(-` need the same mark before the closing bracket. Without it, the mark is text: [/bin/ls]
     const marked = offset > start ? closerAt(reader, shape, offset - 1) : undefined;
     return marked === undefined
       ? { shape: mark === dash ? "round" : "square", captionStart: start - 1, start: offset, end: offset + 1 }

@@ -1,6 +1,6 @@
 /**
- * The lines between vertices, cut as mermaid's own lexer cuts them: `A--oB` is a circle to B, two dashes without a head
- * open a label, three are a line of their own.
+ * Scans the lines between vertices as mermaid's own lexer does. `A--oB` is a circle to B. Two dashes without a head begin a label. Three
+ * dashes are a complete line.
  */
 import { dash, dot, equals, greater, less, tilde } from "./character-codes.ts";
 import type { TextCursor } from "./text-cursor.ts";
@@ -38,13 +38,13 @@ export function scanArrow(cursor: TextCursor, start: number): Arrow | null {
 }
 
 export interface Closing {
-  /** Where the label ends. */
+  /** The end of the label. */
   readonly start: number;
   readonly end: number;
   readonly head: boolean;
 }
 
-/** The rest of an arrow that an opening began: the first one in [from, limit). */
+/** Finds the rest of an arrow that has begun: the first one in [from, limit). */
 export function findClosing(cursor: TextCursor, stroke: Stroke, from: number, limit: number): Closing | null {
   for (let at = from; at < limit; ) {
     const closing = closingAt(cursor, stroke, at);
@@ -67,7 +67,10 @@ export function closingAt(cursor: TextCursor, stroke: Stroke, at: number): Closi
   return whole === null ? null : { start: at, ...whole };
 }
 
-/** A run that is no closing is none from its middle either; a dash may still start a dotted closing after it. */
+/**
+ * Skips a row of equal characters. If no closing begins at its start, none begins in its middle. Its last dash may still begin a dotted
+ * closing.
+ */
 function endOfSkippableRun(cursor: TextCursor, at: number, stroke: Stroke): number {
   const end = endOfRun(cursor, at, cursor.code(at));
   return stroke === "dotted" && cursor.code(at) === dash && end - at > 1 ? end - 1 : end;

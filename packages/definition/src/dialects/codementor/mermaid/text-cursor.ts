@@ -1,8 +1,8 @@
 /**
- * A position in a text, with places for findings and look-ahead that stays linear.
+ * A position in a text, with places for findings and linear look-ahead.
  *
- * Invariant 1: searching forward costs O(text) over a whole parse, however often it is asked: the last answer per needle
- * is kept, so an opener that is never closed, repeated on every line, does not scan to the end on every line.
+ * Invariant 1: all forward searches of a parse together cost O(text). The last result for each needle is cached. An opener that is never
+ * closed, repeated on every line, therefore does not scan to the end on every line.
  */
 import type { Place } from "../../../finding.ts";
 import { isBlank, newline } from "./character-codes.ts";
@@ -30,7 +30,7 @@ export class TextCursor {
     return this.position >= this.text.length;
   }
 
-  /** The UTF-16 unit at an offset, -1 outside the text. */
+  /** The UTF-16 unit at an offset; -1 outside the text. */
   code(offset = this.position): number {
     return offset >= 0 && offset < this.text.length ? this.text.charCodeAt(offset) : -1;
   }
@@ -43,7 +43,7 @@ export class TextCursor {
     return this.text.slice(from, to);
   }
 
-  /** Offset of the next occurrence at or after `from`, -1 when there is none. */
+  /** The offset of the next occurrence at or after `from`; -1 if there is none. */
   find(needle: string, from: number): number {
     const known = this.#ahead.get(needle);
     if (known !== undefined && from >= known.from && (known.found < 0 || known.found >= from)) return known.found;
