@@ -42,7 +42,7 @@ const counts = ["minLength", "maxLength", "minItems", "maxItems", "minProperties
 const whole: readonly string[] = [...counts, "minContains", "maxContains"];
 const numbers: readonly string[] = ["minimum", "maximum", "multipleOf"];
 
-/** Returns why a schema cannot be used, or null if it can. `pattern: "any"` also accepts patterns that packages/pattern cannot read. */
+/** Returns why a schema cannot be used, or null if it can. `pattern: "any"` also accepts patterns that the folder pattern cannot read. */
 export function schemaProblem(schema: unknown, { pattern = "readable" }: SchemaLeniency = {}): SchemaFinding | null {
   const pending: { readonly at: Path; readonly of: unknown; readonly depth: number }[] = [
     { at: [], of: schema, depth: 0 },

@@ -195,7 +195,7 @@ function schemaProblem(value: unknown): string | null {
     return "the schema of a tool's arguments has to say type: object";
   const { properties = {} } = value as { properties?: unknown };
   if (!isRecord(properties)) return "properties of the schema have to be an object, with a schema for each argument";
-  // A pattern that packages/pattern cannot read is sent to the model, but not checked.
+  // A pattern that our engine cannot read is sent to the model, but not checked.
   const problem = findProblem(value, { pattern: "any" });
   return problem === null ? null : `the schema cannot be used: ${problem.path}: ${problem.message}`;
 }
