@@ -3,12 +3,12 @@ import { variables } from "./environment.ts";
 
 export function writeEnvExample(): string {
   const lines = [
-    "# Every variable Markmill reads, with its default. Copy to .env and keep the lines you change.",
+    "# All environment variables of Markmill, with their defaults. Copy this file to .env and keep the lines that you change.",
     "# Without any of them Markmill runs on this machine alone, on a Postgres of its own.",
     "#",
-    "# A .env counts only if you trust it: a command asks once on a terminal, and 'markmill trust' says it without one. A change of the file",
-    "# asks again. Inside a submission nothing of it counts: its author may be the student. Where nobody can be asked (continuous integration,",
-    "# containers), MARKMILL_TRUST=1 in the environment of the process trusts the folder at hand; a .env cannot set it.",
+    "# A .env counts only if you trust it. On a terminal a command asks once; without a terminal, use 'markmill trust'. If the file changes,",
+    "# Markmill asks again. A .env inside a submission is ignored, because its author may be the student. In continuous integration and",
+    "# containers, MARKMILL_TRUST=1 in the environment of the process trusts the current folder; a .env cannot set it.",
   ];
   let section = "";
   for (const { name, fallback, description, unit, ...variable } of variables) {
