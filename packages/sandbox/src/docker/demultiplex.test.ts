@@ -9,7 +9,7 @@ const frame = (stream: 1 | 2, text: string) => {
 };
 
 describe("Demultiplexer", () => {
-  it("parts the streams wherever the bytes are cut", () => {
+  it("separates stdout and stderr wherever the bytes are cut", () => {
     const bytes = Buffer.concat([frame(1, "out one"), frame(2, "err"), frame(1, ""), frame(1, " two\n")]);
     for (let size = 1; size <= bytes.length; size += 1) {
       const seen = { stdout: "", stderr: "" };
