@@ -1,4 +1,4 @@
-/** One thing wrong with a file the user wrote: where, what and why, and how to put it right. */
+/** One error in a file that the user wrote: position, code, message, and how to fix it. */
 export interface Finding {
   readonly code: string;
   readonly file: string;

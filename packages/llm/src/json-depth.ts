@@ -1,5 +1,5 @@
 /**
- * How deep a JSON text is nested, and how many values it has, without parsing it. JSON.parse holds a process for a second on two million
+ * Measures the depth of a JSON text and counts its values without parsing it. JSON.parse blocks the process for a second on two million
  * brackets. One pass, which stops at the first excess.
  */
 export const mostDepth = 500;
@@ -7,7 +7,7 @@ export const mostDepth = 500;
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** The number of values, or null: it is nested too deep. What is no JSON at all is left to the parser. */
+/** Returns the number of values, or null if the text is nested too deep. For text that is not JSON the parser reports the error. */
 export function countValues(text: string): number | null {
   let depth = 0;
   let values = 1;
@@ -34,14 +34,14 @@ export function countValues(text: string): number | null {
   return values;
 }
 
-/** Why a text of a server must not be parsed; null: it may be. */
+/** Why a server's text must not be parsed; null: it may be. */
 export function parsingRefused(text: string, mostValues: number): string | null {
   const values = countValues(text);
   if (values === null) return `It is nested more than ${mostDepth} deep.`;
   return values > mostValues ? `It has more than ${mostValues} values.` : null;
 }
 
-/** The place of the closing quote. */
+/** The position of the closing quote. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = 0;

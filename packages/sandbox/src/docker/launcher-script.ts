@@ -8,7 +8,7 @@
 //    closed to all other processes of that uid from their first instruction on.
 //
 // stdin   lines `unpack|look|processes|pack <bytes> <nonce>`, with bounds for a scan, + bytes, any number; then the guard's `run` line +
-// script
+//         script
 // stdout  the results of `look`, `processes` and `pack`, each ended by its nonce; the command's output
 // stderr  `<nonce> unpacked <code>`; then `<nonce> cpu <microseconds>` and `<nonce> oom <kills>`, both of the session so far, once
 //         before and once after the command, the guard's other reports between them; last `<nonce> exit <code>`

@@ -5,7 +5,7 @@
 //   from guest   Q the request: fields separated by NUL (time, memory, output, processes, files?, save?, then program and arguments)
 //                T files for the guest, t their end · I stdin, i its end
 //   to guest     O stdout · R stderr · Z the files' disk space: bytes, NUL, entries · S the files · X exit code, NUL, a line for the
-//   judge's stderr
+//                judge's stderr
 
 import { GUEST_SOCKET } from "./relay-script.ts";
 
