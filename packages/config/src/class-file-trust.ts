@@ -1,6 +1,6 @@
 /**
- * Decides whether a `class.yaml` may use this machine's credentials for repositories. It can do so with its own address (`repositories:
- * https://…{login}`), and with allowed places for addresses in the roster (`repositories.allow`), including folders of this machine. Its
+ * Decides whether a `class.yaml` may use this machine's credentials for repositories. A file does so with its own address (`repositories:
+ * https://…{login}`), or with allowed places for addresses in the roster (`repositories.allow`), including folders of this machine. Its
  * author may be a stranger who sent the folder. So these places count only if the user trusts exactly this content at this path, as for a
  * `.env`. No other part of `class.yaml` needs trust.
  */
@@ -14,7 +14,7 @@ import { decisionOn, type TrustSubject } from "./trust-records.ts";
 const longest = 1024 * 1024;
 const mostShown = 20;
 const longestShown = 160;
-/** `allow` as a key, and an address with a placeholder for a student's data from the roster. */
+/** These match `allow` as a key, and an address with a placeholder for a student's data from the roster. */
 const allowKey = /(?:^|[\s{,"'])allow["']?\s*:/;
 const remote = /(?:https|ssh):\/\//i;
 const field = /\{(?:login|handle|id|key)\}/;

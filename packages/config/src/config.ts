@@ -52,7 +52,7 @@ export type Config = {
     readonly lockDurationMs: number;
     readonly stalledIntervalMs: number;
     readonly drainTimeoutMs: number;
-    /** For a process that is only a worker. */
+    /** The nice value of a process that is only a worker. */
     readonly nice: number;
   };
   /** The upper limits of every run. */
@@ -128,7 +128,7 @@ export type Config = {
   };
   /** null: off, and no telemetry module is loaded. */
   readonly telemetry: TelemetrySettings | null;
-  /** left out: a process that continues this work in the same folder must ignore the `.env` file too. */
+  /** left out: the `.env` file was ignored. A process that continues this work in the same folder must ignore it too. */
   readonly envFile: "counts" | "left out";
   /** The only variables of the environment that a workflow can see. */
   readonly workflowEnvironment: Readonly<Record<string, string>>;

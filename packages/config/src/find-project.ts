@@ -1,7 +1,7 @@
 /**
  * Finds the project of a folder: the nearest ancestor with MARKMILL_HOME, else the nearest with `class.yaml`, else the folder itself.
  *
- * P1  The search ends at the file system's boundary and below the user's home directory.
+ * P1  The search ends at the file system's boundary, and before it reaches the user's home directory.
  * P2  A marker of another user is ignored. Above the working directory, a marker in a folder that all users can write (`/tmp`) is ignored
  *     too.
  */

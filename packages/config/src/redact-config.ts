@@ -78,7 +78,7 @@ function redactBucket(bucket: NonNullable<Config["blobs"]["s3"]>): NonNullable<C
   };
 }
 
-/** Removes from any text for a person the credentials of a configuration, and those in other addresses. */
+/** Removes credentials from any text that is shown to a person: those of the configuration, and those inside other addresses. */
 export function redactText(text: string, config: Config | null): string {
   let shown = text.replaceAll(/[a-z][a-z0-9+.-]{0,30}:\/\/[^\s"'<>`]+/gi, (address) =>
     /@|[?&;]/.test(address) ? redactAddress(address) : address,
@@ -135,7 +135,7 @@ function secretsOf(config: Config): string[] {
     const queried = [...searchParams].filter(([name]) => secretParameter.test(name)).map(([, value]) => value);
     for (const one of [password, ...named, ...queried]) found.push(one, decoded(one));
   }
-  // Also in the escaped form of a log line.
+  // Also hides the escaped form, which a line of a log contains.
   const written = found.map((secret) => JSON.stringify(secret).slice(1, -1));
   return [...new Set([...found, ...written])].filter((secret) => secret.length >= shortest);
 }

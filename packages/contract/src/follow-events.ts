@@ -70,7 +70,7 @@ export async function* followEvents(source: Source, options: FollowOptions = {})
       }
     } catch (error) {
       if (stopped()) return null;
-      // An unreadable event would be unreadable again.
+      // A retry would return the same unreadable event.
       if (!(error instanceof ApiProblem)) throw new ApiProblem(unclear(200), { cause: error });
       if (!error.passes) throw error;
       onBreak?.(error);

@@ -10,7 +10,7 @@ import { webhookBodies } from "./webhook-schemas.ts";
 
 type Json = { [key: string]: unknown };
 
-/** Problems that any route may return, plus those that follow from its parts and its access. */
+/** Problems that any route may return. Others follow from a route's parts and access. */
 const always: readonly ProblemCode[] = ["RATE_LIMITED", "INTERNAL", "UNAVAILABLE"];
 
 export function openapiDocument(version: string): Json {

@@ -15,7 +15,7 @@ export type Answer =
       readonly kind: "events";
       readonly status: 200;
       readonly schema: z.ZodType;
-      readonly end: z.ZodType /** By their names: events that have no id. */;
+      readonly end: z.ZodType /** Further events, by name. They have no id. */;
       readonly others?: Readonly<Record<string, z.ZodType>>;
     };
 

@@ -55,7 +55,7 @@ export const flag = z.preprocess(
   z.boolean("must be true or false"),
 );
 
-/** For a start that is accepted but will have to wait. */
+/** Warnings about a start that is accepted but must wait. */
 export const startWarnings = z
   .array(z.object({ code: z.string(), message: z.string() }))
   .describe("what it will wait for, such as a worker that can run commands; empty: nothing known");

@@ -30,7 +30,7 @@ export async function guardLogins(data: string, user: ServerUser): Promise<reado
   return [`hba_file=${seen}/${rulesName}`, `ident_file=${seen}/${namesName}`];
 }
 
-/** All names of uid 0: the system decides which of them the server gets. */
+/** All names of uid 0. The system decides which of these names the server sees. */
 export function namesOfRoot(passwd: string): string[] {
   return passwd.split("\n").flatMap((line) => {
     const [name = "", , uid] = line.split(":");
@@ -38,7 +38,10 @@ export function namesOfRoot(passwd: string): string[] {
   });
 }
 
-/** The directory belongs to another user: no link in it is followed, and the server reads the file through its group. */
+/**
+ * Writes a file completely or not at all. The directory belongs to another user: no link in it is followed, and the server reads the file
+ * through its group.
+ */
 async function writeWhole(
   unfinished: string,
   path: string,

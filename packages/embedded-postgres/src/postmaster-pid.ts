@@ -48,9 +48,9 @@ export async function findPostmaster(data: string): Promise<Postmaster | null> {
 const writingMs = 1_000;
 
 /**
- * Removes a note without a pid (empty, or zeros), which a machine leaves that went down in the middle of a write. Postgres refuses to start
- * beside it. While a process works in the directory the note stays: a server without its note ends within a minute, with its backends. The
- * caller must hold the directory's lock. After kill -9 in between, the next start finds the same note and removes it.
+ * Removes a note without a pid (empty, or zeros). A machine that went down in the middle of a write leaves such a note, and Postgres
+ * refuses to start beside it. While a process works in the directory the note stays: a server without its note ends within a minute, with
+ * its backends. The caller must hold the directory's lock. After kill -9 in between, the next start finds the same note and removes it.
  */
 export async function removeBrokenNotes(data: string, paths: readonly string[]): Promise<void> {
   for (const path of paths) {

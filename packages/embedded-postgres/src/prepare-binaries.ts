@@ -35,7 +35,7 @@ export async function prepareBinaries(
       if (copied.ok) return copied;
       reasons.push(copied.reason);
       await rm(copy, { recursive: true, force: true });
-      // Only if it is empty otherwise.
+      // Removes the parent folder only if it is empty.
       await rmdir(parent).catch(() => undefined);
     } catch (error) {
       reasons.push(`copy to ${parent}: ${error instanceof Error ? error.message : error}`);

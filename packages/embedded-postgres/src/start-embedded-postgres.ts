@@ -35,7 +35,7 @@ import { watchUser } from "./watch-user.ts";
 export type EmbeddedPostgresOptions = {
   /** Created if missing. It contains all files of the server. */
   readonly directory: string;
-  /** Progress for a person: slow steps, and choices. */
+  /** Receives progress messages for a person: slow steps, and choices that were made. */
   readonly log?: (message: string) => void;
   /** Where to search for server programs. Default: the npm package and the usual system places. */
   readonly binaries?: BinarySearch;
@@ -81,7 +81,7 @@ const settings = [
   "random_page_cost=1.1",
   // Thousands of short statements: compiling them costs more than it saves.
   "jit=off",
-  // Queue tables change quickly.
+  // Durability (E3).
   "fsync=on",
   "synchronous_commit=on",
   "full_page_writes=on",

@@ -152,7 +152,7 @@ describe("a paid model call", () => {
       await callModel(telling, call).catch((error: unknown) => expect(error).toBeInstanceOf(Killed));
       expect(saw[0]).toBe("taken");
       expect(saw).toContain("back");
-      // A second call of these functions changes nothing.
+      // The slot's functions may be called twice, so each is listed only once.
       const order = [...new Set(saw)];
       if (saw.includes("record")) expect(order.slice(0, 5)).toEqual(["taken", "reserve", "begin", "back", "record"]);
     }

@@ -173,7 +173,7 @@ class Exchange implements DispatchHandler {
 
   onComplete(): void {
     if (this.#over) return;
-    // The reply is here, and paid for (I3): a later abort still gets it.
+    // The reply is here, and paid for (I3): an abort from now on no longer drops it.
     this.#post.signal?.removeEventListener("abort", this.#giveUp);
     readInTurn(() => this.#read(this.#body.all()));
     this.#post.slot?.arrived();
@@ -195,7 +195,7 @@ class Exchange implements DispatchHandler {
 
   readonly #giveUp = (): void => this.#destroy(this.#post.signal?.reason);
 
-  /** Before there is a connection, onConnect destroys it. */
+  /** If there is no connection yet, onConnect destroys it later. */
   #destroy(reason: unknown): void {
     this.#end(reason);
     this.#abort?.(reason);

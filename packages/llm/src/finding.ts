@@ -2,9 +2,9 @@
 export interface Finding {
   readonly code: string;
   readonly file: string;
-  /** From 1. */
+  /** The line, counted from 1. */
   readonly line: number;
-  /** From 1. */
+  /** The column, counted from 1. */
   readonly column: number;
   readonly message: string;
   readonly fix: string;

@@ -1,5 +1,6 @@
 /**
- * Hashes a bag of words into a unit vector: equal texts are equal, texts that share words are near. It uses no model and has no meaning.
+ * Hashes a bag of words into a unit vector: equal texts are equal, texts that share words are near. It uses no model, so it knows nothing
+ * of the meaning.
  */
 export function hashEmbedding(text: string, dimensions: number): number[] {
   const vector = new Array<number>(dimensions).fill(0);

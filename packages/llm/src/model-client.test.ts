@@ -271,7 +271,7 @@ describe("a fault of the endpoint becomes a failure with its next step", () => {
     expect(failure.message).toContain("ECONNREFUSED");
   });
 
-  describe("a request that never left is not billed", () => {
+  describe("a call whose connection failed", () => {
     /** Accepts connections and answers no handshake. `ends`: closes each of them. */
     async function serveNoHandshake(ends: boolean): Promise<{ readonly url: string; readonly met: Promise<void> }> {
       const met = Promise.withResolvers<void>();
@@ -293,18 +293,18 @@ describe("a fault of the endpoint becomes a failure with its next step", () => {
       return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, met: met.promise };
     }
 
-    it.each(ways)("if its host has no address (%s)", async (_, how) => {
+    it.each(ways)("is not billed if the host has no address (%s)", async (_, how) => {
       const failure = await failureOf(client("http://nowhere.invalid/v1").complete(ask("x"), how));
       expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", billed: "no" });
     });
 
-    it.each(ways)("if its handshake fails (%s)", async (_, how) => {
+    it.each(ways)("is not billed if the handshake fails (%s)", async (_, how) => {
       const { url } = await serveNoHandshake(true);
       const failure = await failureOf(client(url).complete(ask("x"), how));
       expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", billed: "no" });
     });
 
-    it("if its caller aborts it during the handshake", async () => {
+    it("is not billed if the caller aborts it during the handshake", async () => {
       const { url, met } = await serveNoHandshake(false);
       const stop = new AbortController();
       const call = failureOf(client(url).complete(ask("x"), { signal: stop.signal }));
@@ -313,20 +313,20 @@ describe("a fault of the endpoint becomes a failure with its next step", () => {
       expect(await call).toMatchObject({ code: "MODEL_ABORTED", billed: "no" });
     });
 
-    it("if its time is over during the handshake", async () => {
+    it("is not billed if its time is over during the handshake", async () => {
       const { url } = await serveNoHandshake(false);
       const failure = await failureOf(client(url, { timeoutMs: 300 }).complete(ask("x")));
       expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", billed: "no" });
       expect(failure.message).toContain("300 ms");
     });
 
-    it("but a request whose connection broke after it was written may be billed", async () => {
+    it("may be billed if the connection broke after the request was written", async () => {
       const url = await serveRaw((request) => void request.socket.destroy());
       const failure = await failureOf(client(url).complete(ask("x")));
       expect(failure).toMatchObject({ billed: "unknown" });
     });
 
-    it("but a request whose answer is not HTTP may be billed", async () => {
+    it("may be billed if the answer is not HTTP", async () => {
       const url = await serveRaw((request) => void request.socket.end("what?\r\n\r\n"));
       const failure = await failureOf(client(url).complete(ask("x")));
       expect(failure).toMatchObject({ billed: "unknown" });

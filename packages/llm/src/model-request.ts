@@ -80,7 +80,7 @@ export interface ModelReply {
   readonly text: string;
   /** The model's reasoning: for people who inspect a run, never part of the conversation. */
   readonly reasoning?: string;
-  /** The tools that the model calls, in its order. Present even if the request offered no tools. */
+  /** The tools that the model calls, in its order. It may be present even if the request offered no tools. */
   readonly toolCalls?: readonly ToolCall[];
   /** `length`: cut at the output limit. `refused`: the endpoint's content filter or the model itself declined. */
   readonly finishReason: "stop" | "length" | "refused" | "tools" | "other";

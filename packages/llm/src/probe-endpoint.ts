@@ -12,7 +12,7 @@ import { redactorOf } from "./redact-key.ts";
 
 type EndpointVerdict =
   | { readonly is: "usable"; readonly models: readonly string[] }
-  /** Nothing is known, and nothing suggests a problem. */
+  /** No verdict: nothing is known, and nothing suggests a problem. */
   | { readonly is: "unknown" }
   | { readonly is: "refused"; readonly code: EndpointTrouble; readonly why: string };
 
@@ -21,7 +21,7 @@ type EndpointTrouble = "MODEL_KEY_REFUSED" | "MODEL_KEY_MISSING" | "MODEL_UNREAC
 interface EndpointProbe {
   readonly baseUrl: string;
   readonly apiKey: string | null;
-  /** As for the model client. */
+  /** The same option as in the model client. */
   readonly keyHeader?: string;
   readonly timeoutMs?: number;
 }

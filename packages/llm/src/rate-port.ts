@@ -8,7 +8,7 @@ export type Passage =
   | { readonly kind: "go"; readonly probe: string | null }
   | { readonly kind: "paused"; readonly reason: string; readonly forMs: number };
 
-/** The limits of one endpoint. */
+/** The rate limits and the pause of one endpoint. */
 export interface RatePort {
   /** Resolves when the call may start. Rejects with the signal's reason if the signal fires first; the rate slot then expires unused. */
   take(model: string, tokens: number, limits: ModelLimits, signal?: AbortSignal): Promise<Passage>;

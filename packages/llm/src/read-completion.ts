@@ -92,7 +92,7 @@ export interface RawReply {
 
 export type ReplyTrouble =
   | { readonly is: "error"; readonly error: BodyError }
-  /** `form`: its name in the message. */
+  /** `form`: the name of the form in the message. */
   | { readonly is: "foreign"; readonly form: string; readonly hint: string }
   | { readonly is: "unfinished"; readonly finish: string }
   | { readonly is: "malformed"; readonly why: string };
@@ -229,7 +229,7 @@ function usedBy(sent: unknown): RawReply | null {
 interface Form {
   readonly form: string;
   readonly hint: string;
-  /** Reads the usage from the body. */
+  /** Reads the numbers of used tokens from the body. */
   readonly counts: (body: Readonly<Record<string, unknown>>) => readonly [unknown, unknown];
   readonly is: (body: Readonly<Record<string, unknown>>) => boolean;
 }

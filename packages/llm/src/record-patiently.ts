@@ -3,7 +3,7 @@ import { mayPass, patiently } from "@markmill/patience";
 
 export interface Recording {
   readonly signal?: AbortSignal | undefined;
-  /** Called once. */
+  /** Called once, with the first error. */
   readonly tell?: ((error: unknown) => void) | undefined;
   /** The last pause repeats. */
   readonly pausesMs?: readonly number[];

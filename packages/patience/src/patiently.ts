@@ -34,7 +34,7 @@ export function doubling(firstMs: number, longestMs: number): (soFar: SoFar) => 
   return ({ tries }) => Math.min(firstMs * 2 ** (tries - 1), longestMs);
 }
 
-/** Errors of the edge packages state this themselves: the same action may succeed later. */
+/** Whether the same action may succeed later. Errors of the edge packages carry this mark. */
 export function mayPass(error: unknown): boolean {
   return error instanceof Error && "transient" in error && error.transient === true;
 }

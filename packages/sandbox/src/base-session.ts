@@ -58,7 +58,7 @@ export abstract class BaseSession {
    */
   protected abstract takeOver<T>(to: Snapshot, act: (access: WorkspaceAccess) => Promise<T>): Promise<T>;
 
-  /** Adapts a state that another machine or adapter saved to this session. */
+  /** Converts a state that was saved on another machine or in another folder, so that it is valid in this session. */
   protected settled(state: SessionState): SessionState {
     return state;
   }

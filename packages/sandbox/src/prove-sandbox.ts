@@ -25,7 +25,7 @@ export interface ProofOptions extends SelfTestOptions {
   readonly onStart?: () => void;
   /** The weak isolation (thin walls) that the operator accepts. */
   readonly accept?: readonly ThinWallName[];
-  /** Called once, before the self-test, if there are any. */
+  /** Called once, before the self-test, if there is any weak isolation. */
   readonly onThin?: (walls: readonly ThinWall[], refused: readonly ThinWall[]) => void;
   /** The product's version: another version may have another isolation. */
   readonly version?: string;

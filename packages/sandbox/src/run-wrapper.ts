@@ -20,7 +20,7 @@ import { type CommandUlimits, endMarker, parseReport, renderScript } from "./ses
 
 /** How often the processor clock is read. */
 const CPU_POLL_MS = 200;
-/** After the process ended, its remaining output has this many turns without new data to arrive. */
+/** After the process ended, remaining output is given up after this many turns without new data. */
 const DRAIN_TURNS = 50;
 const DRAIN_TURN_MS = 2;
 /** State is at most 256 KiB, so base64 and launcher messages fit. Further text is read and dropped. */
@@ -33,8 +33,8 @@ export interface WrapperRun {
   readonly limits: Limits;
   readonly ulimits: CommandUlimits;
   /**
-   * Starts the process that runs the script, as leader of its own process group. Reports go to `child.stderr`, or to the stream of
-   * `reports`.
+   * Starts the process that runs the script, as leader of its own process group. Reports go to `child.stderr`, or to the source that
+   * `listen` reads.
    */
   readonly spawn: () => ChildProcess;
   /** Sends the script. */

@@ -186,7 +186,7 @@ function parseState(base64: string): SessionState | undefined {
   return { cwd, environment, shell };
 }
 
-/** Each bash sets these itself, or they cannot be set. */
+/** Not saved: each bash sets these itself, or they cannot be set. */
 const unsavedNames = new Set(["_", "SHLVL", "PWD", "SHELLOPTS", "BASHOPTS"]);
 
 function isVariableName(name: string): boolean {

@@ -208,7 +208,7 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
         const earlier = earlierSpanId(tried);
         spans.write({
           ...{ name: kind, traceId, spanId, parentId, to },
-          // A call lasts from its request to its return, because another delivery has created the called run.
+          // A call lasts from its request to its return. That is longer than this delivery, because an earlier one created the called run.
           from: kind === "call" ? Math.min(from, to - activity.askedMsAgo) : from,
           attributes: {
             ...runFacts(run),

@@ -113,7 +113,7 @@ export interface Figure {
 export interface Telemetry {
   /** For the `telemetry` option of BullMQ's queues and workers. */
   readonly queue: QueueOption;
-  /** Jobs that `ring` enqueues are enqueued for this run. */
+  /** Assigns the jobs that `ring` enqueues to this run's trace. */
   ringing<T>(run: TracedRun, ring: () => T): T;
   started(run: StartedRun): void;
   ended(run: EndedRun): void;

@@ -29,7 +29,7 @@ interface Scope {
 }
 
 export interface QueueTelemetry {
-  /** For BullMQ. */
+  /** The option to pass to BullMQ. */
   readonly option: QueueOption;
   /** Assigns BullMQ's current operation, and the span it has started, to this run. */
   adopt(place: Place): void;

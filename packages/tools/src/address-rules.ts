@@ -1,5 +1,5 @@
 /**
- * The rules which network addresses tools may reach. A model, or a page it read, may have chosen the address. So an address that is not
+ * Decides which network addresses tools may reach. A model, or a page it read, may have chosen the address. So an address that is not
  * public is refused, unless the operator allows it by name.
  *
  * N1  IPv4: all ranges that IANA reserves for a special purpose are refused: private, loopback, link-local (the metadata of clouds),

@@ -26,7 +26,7 @@ export interface BuiltinPorts {
   readonly builtins: BuiltinSettings;
 }
 
-/** Pages may be longer than the text that is used from them. */
+/** The maximum size of a page. It is larger than the text that is used of it. */
 const pageBytes = 4 * 1024 * 1024;
 
 export async function performBuiltin(

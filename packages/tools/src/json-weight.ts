@@ -5,7 +5,7 @@
  * A JSON string contains no raw line break: each line begins outside of strings, regardless of the line before.
  */
 const mostDepth = 500;
-/** Each becomes an object that is checked against the schemas of the protocol. */
+/** The maximum number of objects. The library checks each one against the schemas of the protocol. */
 const mostObjects = 20_000;
 
 export class JsonWeight {

@@ -23,7 +23,7 @@ import { ToolFailure } from "./tool-codes.ts";
 export interface McpPorts {
   readonly fetch: CheckedFetch;
   readonly secrets: Secrets;
-  /** Called before any text is cut: half a secret is a secret too. */
+  /** Hides secrets. It is called before any text is cut: half a secret is a secret too. */
   readonly hide: (text: string) => string;
   /** Absent: there is no session in which a program could run. */
   readonly start?: StartServer | undefined;
@@ -32,7 +32,7 @@ export interface McpPorts {
 /** Limits of M2. Answers are longer than the texts in them. */
 const mostBytes = 4 * 1024 * 1024;
 const mostRequests = 64;
-/** No request is under way, and there is no answer. */
+/** How long to wait when no request is under way and there is no answer. */
 const idleMs = 1_000;
 const farewellMs = 1_000;
 

@@ -34,7 +34,7 @@ export interface TestingMcpTool {
 
 export interface TestingMcpServer {
   readonly url: string;
-  /** For TOOL_ALLOW. */
+  /** The value for TOOL_ALLOW. */
   readonly address: string;
   /** May be changed while the server runs. */
   readonly tools: Map<string, TestingMcpTool>;

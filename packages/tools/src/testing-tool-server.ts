@@ -14,7 +14,7 @@ export interface ToolRequest {
 
 export interface ToolServer {
   readonly url: string;
-  /** For TOOL_ALLOW. */
+  /** The value for TOOL_ALLOW. */
   readonly address: string;
   requests(path?: string): readonly ToolRequest[];
   close(): Promise<void>;

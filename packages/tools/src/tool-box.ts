@@ -156,7 +156,7 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
   };
 }
 
-/** A model receives the listing with every question. */
+/** Bounded, because a model receives the listing with every question. */
 const mostListingBytes = 256 * 1024;
 
 /** Ends at the deadline, even if the function ignores its signal. */

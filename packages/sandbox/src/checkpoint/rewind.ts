@@ -13,7 +13,10 @@ import { compareManifests, type Entry, findUnlike, type Manifest, unpackManifest
 import { readTar, type TarEntry, writeTarPaced } from "./tar-archive.ts";
 import { type CheckpointPart, nothing, type Snapshot, setHash, snapshotOf, type WorkspaceAccess } from "./workspace.ts";
 
-/** The caller waits for the rewind, and every stored snapshot was within the bounds when it was taken. */
+/**
+ * The time limit of a rewind. It is longer than that of other scans: the caller needs the rewind, and the stored snapshot was within the
+ * bounds.
+ */
 const REWIND_MS = 60_000;
 
 /** Returns a snapshot of the session after the rewind. */

@@ -44,7 +44,7 @@ export interface ContainerWish {
   readonly limits: Limits;
   readonly uid: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** The container ends itself after this time, even if the worker and the engine's client have crashed. */
+  /** The container ends itself after this time, even if all workers have crashed. */
   readonly lifetimeSeconds: number;
   readonly runtime?: string | undefined;
   readonly apparmorProfile?: string | undefined;

@@ -93,7 +93,7 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
         "end a command",
         place.host.bounds.killMs,
       );
-      // The program was killed itself, or it cannot end the other processes.
+      // This program was killed too, or it cannot end the other processes.
       if (code !== 0) throw await place.endSession();
     },
   };
@@ -206,7 +206,7 @@ async function endWhatLooks(place: ContainerPlace): Promise<void> {
   if (code !== 0) throw await place.endSession();
 }
 
-/** `code`: null if the time was over. */
+/** The result's `code` is null if the program did not end in time. */
 
 async function runTool(
   { id, host, container, uid }: ContainerPlace,

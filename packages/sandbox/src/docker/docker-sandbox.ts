@@ -52,7 +52,10 @@ const NEW_PREFIX = "markmill-new-";
 const POOL_PREFIX = "markmill-pool-";
 const CLOSE_MS = 5_000;
 const POOL_MAX_AGE_MS = 30 * 60_000;
-/** The record of a claimed pool container holds its session's deadline. This is only the upper bound if all workers have crashed. */
+/**
+ * The longest life of a pool container if all workers have crashed. Once a session claims the container, the record holds the session's own
+ * deadline.
+ */
 const POOL_LIFETIME_SECONDS = 24 * 3600;
 
 export interface DockerSandboxOptions {
@@ -353,7 +356,7 @@ class EngineSandbox {
       limits: wish.limits,
       labels: labelsOf(labels),
       lifetimeSeconds: POOL_LIFETIME_SECONDS,
-      // Empty unless a judge session uses it.
+      // These folders stay empty unless a judge session uses them.
       readOnly: readOnlyPlaces,
     });
     try {

@@ -182,7 +182,7 @@ export class DockerSession extends BaseSession implements Session {
       ended.catch(() => {});
       const lostMs = async () => {
         await host.pulse.confirm();
-        // An ended program waits for the engine to report how it ended.
+        // The program has ended; only the engine's report is missing.
         if (over) return performance.now() - sentAt;
         if (begunAt === undefined && performance.now() - sentAt > host.bounds.startMs)
           throw launchFailed(this.id, "it did not begin");

@@ -10,8 +10,8 @@ export interface EngineBounds {
   /** An engine that has answered no ping for this long is given up: its calls and streams end with SANDBOX_ENGINE_UNREACHABLE. */
   readonly silentMs: number;
   /**
-   * The limit for all stalls during one command together (or the command's own time limit, if longer). Without this limit a command's time
-   * might never be over.
+   * The limit for all stalls during one command together (or the command's own time limit, if longer). Without it a command might never
+   * time out.
    */
   readonly stallsMs: number;
   /** A command that has not begun by then (or within its own wall clock, if longer) counts as not started. */

@@ -84,15 +84,15 @@ export async function listHost(host: EngineHost): Promise<ListedSession[]> {
 }
 
 /**
- * A container that is created but not started will become a session soon: the cleanup of ended containers must not remove it. If it was not
- * started in time, it never will be, and its worker may have failed to remove it.
+ * A young container that is created but not started will soon become a session, so the cleanup must not remove it. An older one will never
+ * be started: its worker may have failed to remove it.
  */
 function statusOf(state: string, named: boolean, young: boolean): ListedSession["status"] {
   if (state === "running") return named ? "live" : "starting";
   return state === "created" && !named && young ? "starting" : "dead";
 }
 
-/** Its worker may still be at work: it makes three calls one after the other. */
+/** Whether the worker that created it may still be preparing it. This takes three calls, one after the other. */
 function isYoung({ created }: SessionLabels, { bounds }: EngineHost): boolean {
   return Date.now() - Date.parse(created) < 3 * bounds.callMs;
 }

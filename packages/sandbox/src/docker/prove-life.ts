@@ -1,6 +1,7 @@
 /**
  * Proves that a container is alive and that its engine can start a program in it. The program runs as the keeper's user, which no command
- * can signal. The engine may still report a container as running whose first process, and with it every exec, has just been killed.
+ * can signal. This is needed because an engine may still report a container as running when its first process, and with it every exec, has
+ * just been killed.
  */
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
@@ -36,8 +37,8 @@ async function proof({ container }: ContainerAt): Promise<boolean> {
 }
 
 /**
- * Applies the bound of one call to work that needs several engine calls. Otherwise dockerd could answer every call although nothing
- * happens.
+ * Applies the time limit of one call to work that needs several engine calls. Otherwise the work could hang for ever although dockerd
+ * answers every call.
  */
 export async function within<T>(host: EngineHost, act: string, work: Promise<T>): Promise<T> {
   const done = new AbortController();

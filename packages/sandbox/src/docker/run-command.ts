@@ -29,7 +29,10 @@ import { parseLauncherReport, runLine } from "./launcher-script.ts";
 import { type ContainerAt, isLiving } from "./prove-life.ts";
 import { launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
 
-/** How long to wait for remaining output after the command ended. WHOLE_MS: the guard has announced a marker. DRAIN_MS: it has not. */
+/**
+ * How long to wait for remaining output after the command ended. WHOLE_MS: if the guard has reported the end of the output. DRAIN_MS:
+ * otherwise.
+ */
 const WHOLE_MS = 30_000;
 const DRAIN_MS = 200;
 /** The guard kills at once. If it has not succeeded by then, another exec kills all processes. */
@@ -140,7 +143,7 @@ async function follow(
     await requireLiving(run);
     throw launchFailed(run.session, launcher.diagnostics);
   }
-  // The shell waits for the guard, which reports before it continues. Without that report no part of the command ran.
+  // The guard reports the start before it lets the shell continue. Without that report no part of the command ran.
   if (parsed.pid === undefined) throw new NotBegun();
   const ended = ending.kind === "exit" ? ending.code : null;
   const trusted = ended !== null && isBelieved(ended, parsed, true);
@@ -228,8 +231,9 @@ async function kill(
     return false;
   };
   if (await gone(GUARD_MS)) return;
-  // If the engine does not answer, closing the command's input ends the command later: the guard watches its input, unless the command has
-  // stopped the guard. An abort does not wait for an engine. Before a clock fires, the engine has just answered.
+  // The engine does not answer, so nothing can be killed now. The command's input is closed, so its guard ends the command as soon as the
+  // engine continues, unless the command has stopped the guard. An abort waits for no engine. A clock fires only after the engine has
+  // answered.
   if (run.host.pulse.isSilent() || (why === "abort" && !answered)) {
     run.leaveRunning();
     return launcher.close();
@@ -284,8 +288,8 @@ function watchTimes(launcher: Launcher, nonce: string, run: CommandRun, { others
 }
 
 /**
- * If a command does not start, the engine is at fault, unless it can start another program. In that case the session's own processes block
- * the start.
+ * If a command does not start although the engine can start another program, the session's own processes block it. Otherwise the engine is
+ * at fault.
  */
 async function startClock(times: Times, run: CommandRun, over: AbortSignal): Promise<Ending> {
   await passed(Math.max(run.host.bounds.startMs, run.limits.wallMs), over);

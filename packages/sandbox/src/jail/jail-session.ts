@@ -64,7 +64,7 @@ export class JailSession extends BaseSession implements Session {
       // A command that ended with its session has no result of its own.
       if (!isHolding(this.#record.holder)) throw sessionLost(this.id);
       if (first.started || first.outcome.timedOut !== false) return this.#accept(first);
-      // Background processes may have filled the process table, so that not even the launcher could fork. Clear it once.
+      // Background processes may have filled the process table, so that not even the launcher could fork. End them once and try again.
       if (!(await killAllBut(this.#record.holder, []))) throw killFailed(this.id);
       const second = await this.#runOnce(command, options, []);
       if (!second.started && second.outcome.timedOut === false) throw translateLaunchFailure(second.diagnostics);
@@ -111,7 +111,7 @@ export class JailSession extends BaseSession implements Session {
       const ask = () => runTool(this.#jail, this.#record, command, input, maxBytes + ANSWER_BYTES, FILE_MS);
       let result = await ask();
       if (parse(result.stdout) === undefined && isHolding(this.#record.holder)) {
-        // Background processes may have filled the process table, or stopped or killed the program. Clear them once.
+        // Background processes may have filled the process table, or stopped or killed the program. End them once and try again.
         if (!(await killAllBut(this.#record.holder, []))) throw killFailed(this.id);
         result = await ask();
       }

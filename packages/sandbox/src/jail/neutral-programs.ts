@@ -35,7 +35,7 @@ export async function neutralPrograms(programs: Programs, places: readonly strin
       await sweep(place, new Set(named.map(([, path]) => path)));
       return Object.fromEntries(named);
     } catch {
-      // There is no room, a read-only disk, or no such program. The path is used unchanged, and reports its own error.
+      // No disk space, a read-only disk, or a missing program: the path is used unchanged, and running it shows the error.
     }
   }
   return programs;

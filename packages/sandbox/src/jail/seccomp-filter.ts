@@ -38,7 +38,7 @@ const AF_NETLINK = 16;
 const SOCK_RAW = 3;
 const SOCK_PACKET = 10;
 
-/** mseal. Later calls have not been reviewed. */
+/** The number of mseal. Later calls have not been reviewed. */
 const NEWEST_CALL = 462;
 
 /** Name: [x64, arm64]; null where the architecture has no such call. */

@@ -29,11 +29,11 @@ const MAX_GUESTS = 4;
 /** How long to wait for remaining output after the end of a guest. */
 const DRAIN_MS = 250;
 const DRAINED_MS = 3_000;
-/** The maximum for all writable folders of a guest when its files are saved. The disk limit of the guest bounds the stored files. */
+/** The maximum size of all writable folders of a guest when its files are saved. The guest's disk limit bounds the stored files. */
 const MAX_SAVED_BYTES = 512 * 1024 * 1024;
 /** Errors that a guest can cause: too many files, or unreadable files. They end the guest and are no failure of the sandbox. */
 const unsaved: readonly SandboxErrorCode[] = [...unfitForCheckpoint, "SANDBOX_FILES_REFUSED"];
-/** The files for the guest do not fit into any session. */
+/** Errors for guest files that do not fit into any session. */
 const unfit: readonly SandboxErrorCode[] = ["SANDBOX_FILES_REFUSED", "SANDBOX_FILES_FAILED"];
 /** The block size in which a file system allocates space. */
 const BLOCK = 4096;
@@ -58,7 +58,7 @@ function roomFor(files: readonly SessionFile[]): Pick<FilesLeft, "bytes" | "entr
 
 export interface GuestHostParts {
   readonly submission: SessionFiles;
-  /** The maximum limits of a guest. Also its disk and cores. */
+  /** The maximum limits of a guest. Every guest has exactly this disk size and these cores. */
   readonly ceiling: Limits;
   /** Milliseconds for all guests together. Guests that run at the same time count once. */
   readonly totalMs: number;
@@ -181,7 +181,7 @@ export class GuestHost {
     if (leftMs <= 0) return { ending: spent, left: request.wantsFiles ? nothingLeft : null };
     const limits = guestLimits(request, this.#parts.ceiling);
     const session = await this.#take(limits, files).catch((error: unknown) => {
-      // The judge sent the files, and they may come from another guest: too many or too large.
+      // The judge sent these files, perhaps the output of another guest. They are too many or too large.
       if (request.sendsFiles && error instanceof SandboxError && unfit.includes(error.code)) return null;
       throw error;
     });

@@ -170,7 +170,7 @@ async function startRelay(session: Session, guests: GuestHost, relayMs: number):
     await relay.ready;
     return relay;
   } catch {
-    // The end of the relay shows the problem of the session. An engine that answers but starts nothing never reports an end.
+    // The end of the relay shows why the session fails. But an engine that answers and starts nothing never reports an end.
     await Promise.race([program.ended, pause(relayMs, undefined, { ref: false })]);
     throw new SandboxError(
       "SANDBOX_START_FAILED",

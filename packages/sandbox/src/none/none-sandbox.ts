@@ -46,7 +46,7 @@ const NONE_WARNING =
 
 const MARK = "MARKMILL_NONE_SESSION";
 const GRACE_MS = 300;
-/** /tmp is the machine's own here, so files that commands leave there stay. */
+/** Scans and rewinds cover only the workspace. /tmp is the machine's own here, so files that commands leave there stay. */
 const NONE_PLACES = ["workspace"];
 
 /** Closes the descriptors that the worker inherited, then becomes the shell, which reads its script from the socket on descriptor 3. */

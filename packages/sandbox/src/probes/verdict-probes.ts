@@ -109,7 +109,7 @@ done; echo "$1 end 0"; printf %s "$1"' forge`;
         output
           .trim()
           .split("\n")
-          // Its stdin, its output, and the descriptor that bash opened to expand the pattern.
+          // Allowed are its stdin, its output, and the descriptor that bash opened to expand the pattern.
           .every((target) => /^(\/dev\/null|pipe:\[\d+\]|socket:\[\d+\]|\/proc\/\d+\/fd|)$/.test(target)),
       ),
   },
