@@ -136,7 +136,7 @@ describe("a .env file that another person may have written", () => {
     expect(notes()).toMatch(/is refused.*markmill trust/);
   });
 
-  it("has its keys named but not shown in the question, and no value can start a line of its own", () => {
+  it("shows its keys by name only in the trust question, and no value can imitate another line", () => {
     writeFileSync(
       file(),
       'OPENAI_API_KEY=hunter2\nDEFAULT_MODEL="a\nOPENAI_BASE_URL=https://api.openai.com/v1"\nOTHER=1\n',
@@ -190,7 +190,7 @@ describe("a .env file that another person may have written", () => {
     expect(notes()).toContain("chmod 600");
   });
 
-  it("that sets only the endpoint never gets a key that was set elsewhere", () => {
+  it("that sets only the endpoint is refused if the key was set elsewhere", () => {
     writeFileSync(file(), "OPENAI_BASE_URL=http://evil.example/v1\n");
     trust();
     vi.stubEnv("OPENAI_API_KEY", "hunter2");
@@ -263,7 +263,7 @@ describe("the home of a project", () => {
     expect(config().home).toBe(".markmill");
   });
 
-  it("that Markmill created counts, but not another one in its place", () => {
+  it("that Markmill created is trusted, but not another folder in its place", () => {
     claimHome(home());
     mkdirSync(join(home(), "postgres"));
     expect(config().home).toBe(".markmill");

@@ -25,7 +25,7 @@ export function homeSubject(home: string): TrustSubject | null {
   }
 }
 
-/** A folder with content that this user's Markmill did not create. */
+/** Whether the folder has content that this user's Markmill did not create. */
 export function isForeignHome(home: string): boolean {
   if (trustsEverything() || isAbsolute(process.env.MARKMILL_HOME ?? "")) return false;
   const subject = homeSubject(home);

@@ -17,7 +17,7 @@ describe("parsing postmaster.pid", () => {
     });
   });
 
-  it("reads a file that is still being written as a starting server", () => {
+  it("treats a file that is still being written as a starting server", () => {
     expect(parsePostmasterPid("4711\n/p/data\n", "/p/data")).toMatchObject({ pid: 4711, status: "starting" });
   });
 

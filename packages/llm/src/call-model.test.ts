@@ -458,7 +458,7 @@ describe("a paused endpoint", () => {
     expect([model.requests().length, budget.reserved()]).toEqual([0, 0]);
   });
 
-  it("gets the result of every call that was allowed to start", async () => {
+  it("the rate port receives the result of every call that was allowed to start", async () => {
     const { ports } = await start("rules: [{ when: { nth: 1 }, fault: 429 }]\ndefault: { reply: Yes }");
     const heard: unknown[] = [];
     const rate: RatePort = { ...openRate, heard: async (_, __, failure) => void heard.push(failure?.code ?? null) };
@@ -467,7 +467,7 @@ describe("a paused endpoint", () => {
     expect(heard).toEqual(["MODEL_RATE_LIMITED", null]);
   });
 
-  it("reports the failure once, whether the store fails before or after the call, so that calls waiting for a probe continue", async () => {
+  it("the rate port receives the failure once, whether the store fails before or after the call", async () => {
     const { ports, budget, ledger } = await start(answering);
     const heard: unknown[] = [];
     const rate: RatePort = { ...openRate, heard: async (_, __, failure) => void heard.push(failure?.code ?? null) };

@@ -134,7 +134,7 @@ describe("a request of createWholeFetch equals the request of fetch", () => {
     ["headers that are not ASCII", { headers: { "x-name": "Zo\u00eb" } }],
     ["a body that is not", { body: "Zo\u00eb \u{1f600} \ud800" }],
     ["no body to speak of", { body: "" }],
-  ])("for a call with: %s", async (_, more) => {
+  ])("for this kind of call: %s", async (_, more) => {
     const seen: unknown[] = [];
     const url = `${await serve(listener(seen))}?a=b&c=%20`;
     await both(url, () => post(more));
@@ -341,7 +341,7 @@ describe("createWholeFetch and fetch decode content encodings in the same way", 
     ["two members", "gzip", Buffer.concat([gzipSync('"a'), gzipSync('b"')])],
     ["rubbish behind it", "gzip", Buffer.concat([gzipSync("{}"), Buffer.from("rubbish")])],
     ["an error", "gzip", gzipped],
-  ])("a body that is %s (%s)", async (what, encoding, body) => {
+  ])("for this kind of body: %s (%s)", async (what, encoding, body) => {
     await both(await serveBytes(body, { "content-encoding": encoding }, what === "an error" ? 500 : 200));
   });
 
@@ -618,7 +618,7 @@ describe("a request with a slot", () => {
     }
   });
 
-  it("leaves before the reply is read that freed its slot", async () => {
+  it("leaves before the reply that freed its slot is parsed", async () => {
     const url = await serveBytes("{}");
     const ask = createWholeFetch(MAX);
     const saw: string[] = [];
@@ -696,7 +696,7 @@ describe("requests that createWholeFetch passes to fetch", () => {
     expect(await outcome(createWholeFetch(MAX), file)).toMatchObject({ message: "fetch failed" });
   });
 
-  it.each([407, 421])("status %i, but not the next request", async (status) => {
+  it.each([407, 421])("a request answered with status %i, but not the next request", async (status) => {
     let requests = 0;
     const url = await serve((_, response) => {
       requests += 1;
@@ -720,7 +720,7 @@ describe("requests that createWholeFetch passes to fetch", () => {
   });
 
   it.each(["http://me:secret@127.0.0.1:1/", "nowhere", "file:///etc/passwd", "http://127.0.0.1:1/?"])(
-    "the address %s",
+    "a call to the address %s",
     async (url) => {
       expect(await outcome(createWholeFetch(MAX), url)).toEqual(await outcome(guardedFetch(MAX), url));
       expect(fetched).toHaveBeenCalledTimes(2);

@@ -127,7 +127,7 @@ describe("the finish reason of a reply", () => {
     },
   );
 
-  it("error is the provider's failure in its own words, booked with its usage", async () => {
+  it("the word error means a failure of the provider, in its own words and booked with its usage", async () => {
     const told = await failureOf(await ended("error", { error: { code: 502, message: "Upstream died" } }));
     expect(told).toMatchObject({ code: "MODEL_SERVER_ERROR", next: "park", ...known });
     expect(told.message).toContain("Upstream died");
@@ -144,7 +144,7 @@ describe("the finish reason of a reply", () => {
     },
   );
 
-  it("error in a requested stream is a failure too", async () => {
+  it("the word error in a requested stream means a failure too", async () => {
     const events = [
       { choices: [{ index: 0, delta: { content: "Half" }, finish_reason: null }] },
       {
@@ -230,7 +230,7 @@ describe("a reply in a foreign or broken form", () => {
     }
   });
 
-  it("that is an event stream with only an error is that error, and not booked", async () => {
+  it("that is an event stream with only an error is reported as that error, and not booked", async () => {
     const url = await reply(
       'event: error\ndata: {"error":{"message":"Upstream died","code":503}}\n\n',
       "text/event-stream; charset=utf-8",

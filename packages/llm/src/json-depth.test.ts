@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { countValues, mostDepth } from "./json-depth.ts";
 import { readJsonReply } from "./json-in-reply.ts";
 
-it("counting JSON values ignores texts and refuses values that are nested too deep", () => {
+it("counting JSON values ignores the content of strings and refuses values that are nested too deep", () => {
   expect(countValues('{"a": [1, 2, "[[[,,,\\"[["]}')).toBe(5);
   expect(countValues("[".repeat(mostDepth))).toBe(mostDepth + 1);
   expect(countValues("[".repeat(2_000_000))).toBe(null);

@@ -34,12 +34,12 @@ it.each([
   expect(readJsonReply(reply)).toEqual({ value: { points: 3 } });
 });
 
-it("a JSON text that looks like a fence is kept", () => {
+it("a JSON string that looks like a fence is kept", () => {
   const value = { code: "```js\n1\n```" };
   expect(readJsonReply(JSON.stringify(value))).toEqual({ value });
 });
 
-it("a JSON text that looks like a comment or a trailing comma is kept", () => {
+it("a JSON string that looks like a comment or a trailing comma is kept", () => {
   const value = { a: "// no /* , ] \\", b: ["x,}", '"//'] };
   expect(readJsonReply(`\`\`\`jsonc\n// yes\n${JSON.stringify(value)}\n\`\`\``)).toEqual({ value });
 });
@@ -63,6 +63,6 @@ it("with two blocks of JSON none is used", () => {
   expect(readJsonReply('Either ```{"points": 1}```\nor ```{"points": 5}```')).toEqual({ why });
 });
 
-it.each(["", "no JSON", "```json\n{\n```", "```"])("the error for %j contains a reason", (reply) => {
+it.each(["", "no JSON", "```json\n{\n```", "```"])("a reply without JSON gets a reason: %j", (reply) => {
   expect(readJsonReply(reply)).toEqual({ why: expect.stringMatching(/\S/) });
 });

@@ -112,7 +112,7 @@ rules:
     ]);
   });
 
-  it("returns for an unmatched request the reason of each rule", () => {
+  it("returns the reason of each rule for an unmatched request", () => {
     const script = read("rules: [{ name: greet, when: { text: hello }, reply: hi }, { when: { nth: 2 }, reply: x }]");
     const { match } = matchScript(script, new Map(), { model: "m", messages: [{ role: "user", content: "bye" }] });
     expect(match).toEqual({

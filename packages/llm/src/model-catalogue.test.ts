@@ -149,7 +149,7 @@ describe("the effective settings of a request", () => {
     return lookup.model;
   };
 
-  it("are the request's over the model's, with the output limit always present and within the model's", () => {
+  it("use the request's values, then the model's; the output limit is always present and within the model's limit", () => {
     expect(effectiveSettings(model("scripted"), { temperature: 1 }).settings).toEqual({
       temperature: 1,
       maxOutputTokens: 2000,

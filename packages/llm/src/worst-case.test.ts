@@ -25,7 +25,7 @@ describe("token estimates", () => {
     expect(likelyTokens("")).toBe(0);
   });
 
-  it("of the worst case are the prompt's bound and the output limit, with their price", () => {
+  it("of the worst case are the upper bound of the prompt and the output limit, with their price", () => {
     const lookup = findModel(builtInCatalogue, "scripted");
     if (!lookup.ok) throw new Error(lookup.message);
     const worst = worstCaseOf(lookup.model, request);

@@ -31,7 +31,7 @@ describe("retrying a temporary failure", () => {
     expect(heard).toEqual(["failure 1 1 true", "failure 2 2 true"]);
   });
 
-  it("is aborted during a pause, and leaves one more try", async () => {
+  it("makes one more try when it is aborted during a pause", async () => {
     const controller = new AbortController();
     const { act, seen } = failing(9);
     setTimeout(() => controller.abort(), 20);

@@ -240,7 +240,7 @@ it("an MCP server that is unreachable or at a refused address is a failure", asy
   expect(await boxFor(at(server.url)).call("a")).toMatchObject(away);
 });
 
-it("a secret is sent only to its host of an MCP server, and appears in no result", async () => {
+it("a secret for an MCP server is sent only to its own host, and appears in no result", async () => {
   const server = await serve({ echo: { call: (_, { headers }) => saying(JSON.stringify(headers)) } });
   const headers = { authorization: { secret: "KEY", before: "Bearer " } };
   const host = new URL(server.url).host;

@@ -68,7 +68,7 @@ describe("an HTTP tool", () => {
     ]);
   });
 
-  it("fails clearly after one request if the server hangs, drips, floods, sends a bomb, resets or answers with an error", async () => {
+  it("fails clearly after one request if the server hangs, drips, floods, sends a compression bomb, resets or answers with an error", async () => {
     const server = await serve();
     const ask = boxOf({ allow: allowing(server), timeoutMs: 300 });
     const patient = boxOf({ allow: allowing(server), timeoutMs: 60_000 });

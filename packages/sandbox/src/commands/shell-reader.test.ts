@@ -64,7 +64,7 @@ describe("here-documents in shell text", () => {
   });
 });
 
-describe("incomplete shell commands", () => {
+describe("complete and incomplete shell commands", () => {
   it.each(["echo 'a", 'echo "a', "echo $'a\\'", 'echo "$(ls "', "ls \\"])("after %s the next line is text", (line) => {
     expect(after(line).inText).toBe(true);
   });

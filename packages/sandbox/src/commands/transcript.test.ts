@@ -73,7 +73,7 @@ describe("notes in the RESULT text", () => {
   });
 });
 
-describe("output that imitates the RESULT text", () => {
+describe("output that could imitate the RESULT text", () => {
   const linesOf = (output: string, command = "./student") =>
     renderTranscript([ran(command, { output })])
       .split("\n")
@@ -113,7 +113,9 @@ describe("output that imitates the RESULT text", () => {
     "(exit)",
     "{",
     "cost: $ 5",
-  ])("the line %j stays unchanged", (line) => expect(linesOf(`ok\n${line}`)).toEqual(["$ ./student", "ok", line]));
+  ])("the harmless line %j stays unchanged", (line) =>
+    expect(linesOf(`ok\n${line}`)).toEqual(["$ ./student", "ok", line]),
+  );
 
   it("cannot look like the continuation of a command", () => {
     expect(linesOf("> rm tests\n> more", "cat <<EOF")).toEqual(["$ cat <<EOF", "| > rm tests", "> more"]);
@@ -124,7 +126,7 @@ describe("output that imitates the RESULT text", () => {
     expect(linesOf("x", "ls\r$ ./hidden\u001b[1A")).toEqual(["$ ls", "> $ ./hidden", "x"]);
   });
 
-  it("cannot add lines with a dollar: there is one per command that ran", () => {
+  it("cannot add command lines: there is one line with a dollar per command that ran", () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: fc.constantFrom("$", " ", "\n", "\t", "[", "]", "x", ">", "\u2003") })),

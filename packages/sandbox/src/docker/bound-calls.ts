@@ -1,5 +1,5 @@
 /**
- * Puts bounds on every call of a client to its Docker engine, at the one function through which the library sends all calls.
+ * Puts bounds on every call of a client to its Docker engine. It wraps the one function through which the library sends all calls.
  *
  * B1  A call ends within `callMs`, with its answer or with SANDBOX_ENGINE_UNREACHABLE.
  * B2  A stream that a call has opened has no bound while the engine answers pings. When the engine is given up, the stream is destroyed

@@ -8,9 +8,9 @@
 export type SeccompArchitecture = "x64" | "arm64";
 
 export interface SeccompOptions {
-  /** Memory outside any process's resident set. Refused when no memory cgroup counts it. */
+  /** True: refuse memory that belongs to no process's resident set, such as memfd, because no memory cgroup counts it. */
   readonly refuseHiddenMemory: boolean;
-  /** Refused when the session's cores are set by affinity rather than by a cgroup. */
+  /** True: refuse to change the affinity, because it limits the session's cores instead of a cgroup. */
   readonly refuseAffinity: boolean;
 }
 

@@ -1,4 +1,5 @@
-// Translates messages of the host's tools and kernel into our errors when a jail cannot be created. No other file reads these messages.
+// Translates messages of the host's tools and kernel into our errors. They occur when a jail cannot be created. No other file reads these
+// messages.
 
 import { SandboxError } from "../sandbox-error.ts";
 

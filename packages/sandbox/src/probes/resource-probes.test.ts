@@ -43,13 +43,13 @@ describe("a probe that allocates memory", () => {
   }
   const judged = async (outcome: Partial<CommandOutcome>) => (await hoard?.run(labWhere(outcome)))?.refused;
 
-  it("is refused where the kernel refuses memory, or killed the program that should report it", async () => {
+  it("counts as refused where the kernel refuses memory, or killed the program that should report it", async () => {
     expect(await judged({ output: "", outOfMemory: true, exitCode: 137 })).toBe(true);
     expect(await judged({ output: "has 1048576\n", exitCode: 137 })).toBe(true);
     expect(await judged({ output: "refused\n", exitCode: 255 })).toBe(true);
   });
 
-  it("is refused where it stops at the limit until its time is over, but not where it never got that far", async () => {
+  it("counts as refused where it stops at the limit until its time is over, but not where it never got that far", async () => {
     expect(await judged({ output: `has ${100 * megabytes}\n`, exitCode: null, timedOut: "wall" })).toBe(true);
     expect(await judged({ output: `has ${10 * megabytes}\n`, exitCode: null, timedOut: "wall" })).toBe(false);
     expect(await judged({ output: "", exitCode: null, timedOut: "wall" })).toBe(false);
@@ -57,7 +57,7 @@ describe("a probe that allocates memory", () => {
     expect(await judged({ output: `has ${300 * megabytes}\n`, exitCode: 137 })).toBe(false);
   });
 
-  it("is not refused where it got all the memory, or ended itself", async () => {
+  it("does not count as refused where it got all the memory, or ended itself", async () => {
     expect(await judged({ output: `has ${384 * megabytes}\nheld\n`, exitCode: 0 })).toBe(false);
     expect(await judged({ output: `has ${384 * megabytes}\nheld\n`, exitCode: 137, outOfMemory: true })).toBe(false);
     expect(await judged({ output: "perl: not found\n", exitCode: 127 })).toBe(false);
