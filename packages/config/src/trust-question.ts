@@ -18,7 +18,7 @@ export interface TrustQuestion {
   /** One line each, for a person. */
   readonly shows: readonly string[];
   readonly decision: TrustRecord["decision"] | null;
-  /** Another user can write it: it does not count, whatever the decision. */
+  /** Another user can write it, so it does not count, even if this user trusts it. */
   readonly open: boolean;
 }
 

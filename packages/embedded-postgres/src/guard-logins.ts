@@ -3,9 +3,10 @@
 //
 // L1 The kernel identifies the connecting user (peer), and only root maps to our role. There is no password that could be stolen or lost.
 // L2 The rules are in two files of our own beside the cluster's pg_hba.conf, which stays unchanged. They are written again before each
-//    start, each completely or not at all. After kill -9 at any point, the next start replaces the rest. A database of an older version is
+//    start, each completely or not at all. After kill -9 at any point, the next start replaces the files. A database of an older version is
 //    guarded from its next start on, and an older version can still start this one.
-// L3 A directory that does not belong to root belongs to an ordinary user, who may use the database whoever started it: no rules.
+// L3 A directory that does not belong to root belongs to an ordinary user. That user may use the database, even if root started it: no
+//    rules.
 import { open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ServerUser } from "./choose-server-user.ts";

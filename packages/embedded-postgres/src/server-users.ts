@@ -2,7 +2,7 @@
 //
 // S1 A user registers under the directory lock, before it connects, and leaves under the same lock.
 // S2 A file whose process is gone does not count.
-// S3 The last user that leaves stops the server, whoever started it.
+// S3 The last user that leaves stops the server, even if another process started it.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isAlive, ownIdentity, readIdentity, writeIdentity } from "@markmill/process-identity";

@@ -1,6 +1,6 @@
-// The watch outlives its user, whatever ends the user, and then does what the user no longer can: it removes the registration and, if no
-// other user is left, stops the server (S3 of server-users.ts). It is a shell of about one megabyte that sleeps on a pipe. Only the user
-// holds the other end of the pipe, and the kernel closes it when the user ends, also on kill -9.
+// The watch outlives its user, even after kill -9, and then does what the user no longer can: it removes the registration and, if no other
+// user is left, stops the server (S3 of server-users.ts). It is a shell of about one megabyte that sleeps on a pipe. Only the user holds
+// the other end of the pipe, and the kernel closes it when the user ends.
 //
 // During a grace period, a restarting user still finds the server running. The lock is that of lock-directory.ts; its user may have crashed
 // while holding it.

@@ -276,7 +276,7 @@ async function readStream(
     // The library ends an aborted stream like a finished one.
     sending.signal.throwIfAborted();
     if (reply.events === 0) throw new ModelFailure("MODEL_REPLY_MALFORMED", "A stream was asked for and none came.");
-    // Without any choice it counts as an empty reply.
+    // A stream without any choice counts as an empty reply.
     if (reply.choices > 0) {
       const far = `${reply.events} events and ${reply.length} characters`;
       throw new ModelFailure("MODEL_CONNECTION_CUT", `The stream broke off after ${far}.`);

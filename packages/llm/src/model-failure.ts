@@ -308,7 +308,7 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
   if (error instanceof APIConnectionError) {
     const code = chain.map(codeOf).find((found) => found !== undefined);
     const why = code ?? chain.at(-1)?.message ?? error.message;
-    // A connection that broke after it was established may have carried the request, whatever the error code.
+    // A connection that broke after it was established may have carried the request, with any error code.
     const reached = context.left === true || code === "ECONNRESET" || code === "EPIPE" || code === "UND_ERR_SOCKET";
     return fail("MODEL_UNREACHABLE", why, reached ? { billed: "unknown" } : {});
   }

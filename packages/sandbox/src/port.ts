@@ -22,7 +22,7 @@ export interface Sandbox {
   open(spec: SessionSpec, options?: { readonly signal?: AbortSignal }): Promise<Session>;
   /** Lists all sessions of this sandbox on this host, including dead leftovers, for the cleanup. */
   list(): Promise<readonly ListedSession[]>;
-  /** Ends the session, whichever process created it, and removes everything it left. Removing an unknown id does nothing. */
+  /** Ends the session, even if another process created it, and removes everything it left. Removing an unknown id does nothing. */
   remove(sessionId: string): Promise<void>;
   /** Whether the session with this instance ended because its processes used up its memory. false: no, or unknown. */
   endedByMemory?(instance: string): Promise<boolean>;
@@ -241,8 +241,8 @@ export interface RunOptions {
   /** Receives neutralised output as it arrives, for live progress; bounded like the outcome's output. */
   readonly onOutput?: (text: string) => void;
   /**
-   * Milliseconds so far of programs that the command waits for, such as a judge's guests. The wall clock and the silence clock exclude
-   * them.
+   * How long, in milliseconds, the command has waited for other programs, such as a judge's guests. The wall clock and the silence clock
+   * exclude this time.
    */
   readonly othersMs?: () => number;
 }

@@ -1,7 +1,7 @@
 // Wraps a sandbox that must not be used before its self-test has passed. Invariants:
 // 1. `open` waits for the verdict, and refuses every session when it is not "safe": there is no unsafe fallback. If the test could not run,
 //    the sessions that wait for it are refused. The next `open` or `proven` starts another test.
-// 2. Weak isolation that was not accepted by name refuses every session too, whatever the self-test's verdict.
+// 2. Weak isolation that was not accepted by name refuses every session too, even if the self-test passes.
 // 3. A verdict is remembered only when it is "safe", for a day, and only for the same product, host, kernel, boot, and parts of the sandbox
 //    (engine, runtime, image digest; or the jail's features).
 

@@ -269,7 +269,7 @@ function failureOf(error: unknown): unknown {
     if (inner instanceof ToolFailure) return inner;
   }
   if (!(error instanceof Error) || error.name === "AbortError") return error;
-  // Codes inside the protocol belong to the server, whatever their number; only the transport's code is an HTTP status.
+  // Codes inside the protocol belong to the server, even if they look like an HTTP status; only the transport's code is one.
   const code = "code" in error && typeof error.code === "number" ? error.code : null;
   const status = error.name !== "McpError" && code !== null && code >= 100 ? code : null;
   const said = error.message.replace(/^Streamable HTTP error: (?:Error POSTing to endpoint: )?/, "");

@@ -1,5 +1,5 @@
 /**
- * The operator's secrets that headers of tools may name. A workflow names a secret and a host, and anybody may write a workflow. So the
+ * The operator's secrets that headers of tools may name. A workflow names a secret and a host, and any user may write a workflow. So the
  * operator configures the hosts of each secret. A secret is sent to no other host, and only over https unless the operator allows http.
  * Results of tools never show a secret.
  */

@@ -19,7 +19,7 @@ function host(): EngineHost {
     getVolume: () => ({ remove: async () => undefined }),
     getContainer: (name: string) => ({ remove: async () => void removed.push(name) }),
     listVolumes: async () => ({ Volumes: [] }),
-    // Filters by label only when one container is to be removed: none of these containers has its id.
+    // The filter by label is used only to remove one container, and none of these containers has its id.
     listContainers: async ({ filters = "" }) =>
       filters.includes("markmill.session=")
         ? []

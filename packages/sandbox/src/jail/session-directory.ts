@@ -1,5 +1,5 @@
 // The record of a jail on disk, so that any worker on the host can serve, list and remove the jail. Invariants:
-// 1. `<root>/<id>` appears complete, by one rename, with its labels in it. So the cleanup can judge it, whichever process created it.
+// 1. `<root>/<id>` appears complete, by one rename, with its labels in it. So the cleanup can judge it, even if another process created it.
 // 2. A session without a recorded holder is starting while the process that creates it is alive, and dead afterwards.
 // 3. The command lock names its owner and the processes that existed before. So after a worker's crash in the middle of a command, another
 //    worker can clean up.
