@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
-it("remembers a wall for one project, by its real path, and for no other", () => {
+it("an accepted wall is stored for one project by its real path, and for no other", () => {
   const project = join(base, "one project");
   expect(acceptedWalls(project, file)).toEqual([]);
   expect(rememberWalls(project, ["no-cgroup"], file)).toBe(true);
@@ -24,7 +24,7 @@ it("remembers a wall for one project, by its real path, and for no other", () =>
   expect(acceptedWalls(join(base, "other"), file)).toEqual([]);
 });
 
-it("believes no file that others can write, and no file that is no list", () => {
+it("a file of accepted walls that others can write or that is invalid counts as empty", () => {
   const project = join(base, "one project");
   rememberWalls(project, ["no-cgroup"], file);
   chmodSync(file, 0o666);
@@ -36,7 +36,7 @@ it("believes no file that others can write, and no file that is no list", () => 
   expect(acceptedWalls(project, file)).toEqual([]);
 });
 
-it("says so where it cannot remember", () => {
+it("rememberWalls returns false if it cannot store the decision", () => {
   writeFileSync(join(base, "taken"), "");
   expect(rememberWalls(join(base, "other"), ["no-cgroup"], join(base, "taken/accepted-walls.json"))).toBe(false);
 });

@@ -1,21 +1,23 @@
-// Thin walls that a person accepted for a project, remembered in the user's own settings and never in the project's folder.
+// The weak isolation (thin walls) that a person accepted for a project. It is stored in the user's own settings, never in the project's
+// folder.
 //
-// W1 The file is keyed by the real path of the project's folder: nothing that a folder brings along (a tar, a submission) can accept a wall.
-// W2 A file that others can write, or that belongs to somebody else, counts as empty.
-// W3 It is written beside its place and renamed. On kill -9 the old file stands, and the question is asked again.
+// W1 The file is keyed by the real path of the project's folder: files in the folder (from a tar or a submission) cannot accept a weak
+//    isolation.
+// W2 A file that other users can write or that belongs to another user counts as empty.
+// W3 It is written under another name and renamed. After kill -9 the old file still exists, and the question is asked again.
 import { mkdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { userSettings } from "./user-settings.ts";
 
 type Walls = Readonly<Record<string, readonly string[]>>;
 
-/** Names of walls; none where nothing is remembered. */
+/** Names of the accepted walls; empty if nothing is stored. */
 export function acceptedWalls(project: string, file = placeOfWalls()): readonly string[] {
   const known = read(file);
   return Object.hasOwn(known, keyOf(project)) ? (known[keyOf(project)] ?? []) : [];
 }
 
-/** false: it could not be remembered, so the question comes again. */
+/** false: it could not be stored, so the question is asked again. */
 export function rememberWalls(project: string, names: readonly string[], file = placeOfWalls()): boolean {
   try {
     const known = read(file);
@@ -30,7 +32,7 @@ export function rememberWalls(project: string, names: readonly string[], file = 
   }
 }
 
-/** Where the machine names no folder for settings, nothing is remembered. */
+/** If the machine defines no settings folder, nothing is stored. */
 function placeOfWalls(): string {
   return join(userSettings() ?? "/dev/null", "accepted-walls.json");
 }

@@ -1,4 +1,4 @@
-/** Addresses that are not public, and that tools may reach all the same. */
+/** An address that is not public, but that tools may reach. */
 import { isIP } from "node:net";
 
 export interface AllowedAddress {
@@ -8,7 +8,7 @@ export interface AllowedAddress {
   readonly port: number | null;
 }
 
-/** `10.0.0.0/8`, `127.0.0.1:8080`, `[::1]:3000`, `fd00::/8`; null: none of these. */
+/** Parses `10.0.0.0/8`, `127.0.0.1:8080`, `[::1]:3000`, `fd00::/8`. Returns null for all other forms. */
 export function parseAllowed(text: string): AllowedAddress | null {
   const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)|([0-9a-fA-F:.]+))(?:\/(\d{1,3}))?(?::(\d{1,5}))?$/.exec(
     text.trim(),

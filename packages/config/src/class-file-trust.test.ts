@@ -13,26 +13,26 @@ function shown(text: string): readonly string[] | null {
   return classFileWithPlaces(file)?.shows ?? null;
 }
 
-describe("a class.yaml that a person is asked about", () => {
+describe("the trust question about a class.yaml", () => {
   it.each([
     "repositories: https://git.example/course/{login}.git",
     'repositories: "ssh://git@git.example/{id}"',
     "repositories: { from: 'https://git.example/{handle}' }",
     "repositories: { from: roster, allow: [https://git.example/course/] }",
     "repositories:\n  from: roster\n  allow:\n    - file:///srv/works/",
-  ])("says where credentials go: %j", (text) => {
+  ])("shows where credentials are sent: %j", (text) => {
     const lines = shown(`name: A\n${text}\n`);
     expect(lines?.join("\n")).toContain(text.split("\n").at(-1));
   });
 
   it.each(["submissions: works", "repositories: roster", "repositories: file:///srv/{login}", "# allow: nothing"])(
-    "is none where there is nothing to decide: %j",
+    "is not asked when there is nothing to decide: %j",
     (text) => {
       expect(shown(`name: A\n${text}\n`)).toBeNull();
     },
   );
 
-  it("shows the places themselves, not comments before them, and says that there is more", () => {
+  it("shows the places themselves, not comments before them, and mentions further lines", () => {
     const comments = "# allow: [https://git.example/harmless/]\n".repeat(40);
     const places = Array.from({ length: 30 }, (_, n) => `    - https://host-${n}.example/`).join("\n");
     const lines = shown(`${comments}repositories:\n  from: roster\n  allow:\n${comments}${places}\n`) ?? [];
@@ -41,14 +41,14 @@ describe("a class.yaml that a person is asked about", () => {
     expect(lines.join()).not.toContain("harmless");
   });
 
-  it("shows the places behind lines that only look like one", () => {
+  it("shows the places after lines that only look like a place", () => {
     const decoy = `name: "allow: none"\n${Array.from({ length: 30 }, (_, n) => `param-${n}: harmless\n`).join("")}`;
     const lines = shown(`${decoy}repositories:\n  from: roster\n  allow:\n    - https://git.example/\n`) ?? [];
     expect(lines).toContain("    - https://git.example/");
     expect(lines.at(-1)).toBe("… and 32 more lines: read the file");
   });
 
-  it("says where it cuts a long line", () => {
+  it("marks where it cuts a long line", () => {
     const [line] = shown(`repositories: { allow: [ ${"x".repeat(200)}, https://git.example/ ] }\n`) ?? [];
     expect(line).toMatch(/^repositories: .{146}… and \d+ more characters: read the file$/);
   });

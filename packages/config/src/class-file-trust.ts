@@ -1,7 +1,8 @@
 /**
- * `class.yaml` may say where repositories are read with this machine's credentials: by an address of its own (`repositories: https://…{login}`), and
- * by places for addresses of the roster (`repositories.allow`), folders of this machine among them. Its author may be a stranger who sent the
- * folder. So these places count only if the user trusts exactly this content at this path, as for a `.env`. Nothing else in `class.yaml` needs trust.
+ * Decides whether a `class.yaml` may use this machine's credentials for repositories. A file does so with its own address (`repositories:
+ * https://…{login}`), or with allowed places for addresses in the roster (`repositories.allow`), including folders of this machine. Its
+ * author may be a stranger who sent the folder. So these places count only if the user trusts exactly this content at this path, as for a
+ * `.env`. No other part of `class.yaml` needs trust.
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
@@ -13,14 +14,14 @@ import { decisionOn, type TrustSubject } from "./trust-records.ts";
 const longest = 1024 * 1024;
 const mostShown = 20;
 const longestShown = 160;
-/** `allow` as a key, and an address with a place for what the roster says of a student. */
+/** These match `allow` as a key, and an address with a placeholder for a student's data from the roster. */
 const allowKey = /(?:^|[\s{,"'])allow["']?\s*:/;
 const remote = /(?:https|ssh):\/\//i;
 const field = /\{(?:login|handle|id|key)\}/;
 
 export interface ClassFileWithPlaces {
   readonly subject: TrustSubject;
-  /** The lines from the first place on, without comments, and a count of the lines left out. */
+  /** The lines from the first place on, without comments, and a count of the omitted lines. */
   readonly shows: readonly string[];
   readonly stat: Stats;
 }
@@ -29,14 +30,14 @@ export interface ClassFileWithPlaces {
 export function classFileWithPlaces(file: string): ClassFileWithPlaces | null {
   const read = readPlainFile(file);
   if (read === null) return null;
-  // A comment that looks like a place must not stand for the places.
+  // A comment that looks like a place must not be shown instead of the places.
   const lines = read.bytes
     .toString("utf8")
     .split("\n")
     .filter((line) => !/^\s*(?:#|$)/.test(line));
   const first = lines.findIndex(isPlace);
   if (first < 0) return null;
-  // Where not all can be shown, lines that may hold an address or a path are; else 20 harmless ones could hide the places.
+  // If not all lines can be shown, show the lines that may contain an address or a path. Otherwise 20 harmless lines could hide the places.
   const all = lines.slice(first);
   const telling = all.length <= mostShown ? all : all.filter((line) => line.includes("/") || isPlace(line));
   const shown = telling.slice(0, mostShown);

@@ -1,29 +1,29 @@
-// What the programs work with: the environment with its alternatives spelled out, so that no caller asks "is this set?".
+// The configuration that the programs use: the environment with all defaults filled in, so that no caller checks whether a variable is set.
 import type { AllowedAddress } from "./allowed-address.ts";
 import type { Environment } from "./environment.ts";
 
 export type Config = {
   readonly database: { readonly kind: "embedded" } | { readonly kind: "external"; readonly url: string };
   readonly queue: { readonly backend: "postgres" } | { readonly backend: "redis"; readonly url: string };
-  /** The folder whose settings these are (find-project.ts); null: read from no folder. */
+  /** The folder of these settings (find-project.ts); null: not read from a folder. */
   readonly project: string | null;
   /** Relative to the working directory. */
   readonly home: string;
   readonly pgPoolSize: number;
   /** 0 keeps finished runs. */
   readonly retentionDays: number;
-  /** What lets this machine into students' repositories. */
+  /** The credentials of this machine for students' repositories. */
   readonly git: {
     readonly token?: { readonly host: string; readonly value: string };
     readonly sshKey?: string;
     readonly knownHosts?: string;
     readonly caFile?: string;
   };
-  /** Runs of classes at once: of all, and of one tenant's. */
+  /** The maximum number of parallel runs of classes: of all tenants, and of one tenant. */
   readonly batchRuns: { readonly most: number; readonly mostOfTenant: number };
-  /** Runs of one tenant at once, of those that take their turn; null: as many as workers can use. */
+  /** The maximum number of parallel runs of one tenant, among runs queued for a slot; null: derived from all workers' slots. */
   readonly runsPerTenant: number | null;
-  /** `kind`: where new files go; `s3`: the bucket, null where there is none. */
+  /** `kind`: where new files are stored. `s3`: the bucket, null if there is none. */
   readonly blobs: {
     readonly kind: "postgres" | "s3";
     readonly s3: {
@@ -31,7 +31,7 @@ export type Config = {
       /** null: Amazon's own. */
       readonly endpoint: string | null;
       readonly region: string;
-      /** null: as the machine has them. */
+      /** null: the credentials of the machine. */
       readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | null;
       readonly pathStyle: boolean;
     } | null;
@@ -52,10 +52,10 @@ export type Config = {
     readonly lockDurationMs: number;
     readonly stalledIntervalMs: number;
     readonly drainTimeoutMs: number;
-    /** Of a process that is a worker and nothing else. */
+    /** The nice value of a process that is only a worker. */
     readonly nice: number;
   };
-  /** What no run may go beyond. */
+  /** The upper limits of every run. */
   readonly ceilings: {
     readonly steps: number;
     readonly depth: number;
@@ -67,32 +67,35 @@ export type Config = {
   readonly healthPort: number | null;
   readonly api: {
     readonly host: string;
-    /** null: the usual one, or any. */
+    /** null: the default port, or any free port. */
     readonly port: number | null;
     readonly url: string | null;
     readonly trustProxy: readonly string[];
-    /** Of pages of other sites that may call it. */
+    /** The origins of other sites whose pages may call the API. */
     readonly corsOrigins: readonly string[];
     readonly requestsPerMinute: number;
     readonly uploadBytes: number;
-    /** On the board. */
+    /** Whether the board may make changes. */
     readonly boardWrites: boolean;
   };
-  /** The server the commands speak to; null: the stack of this directory. */
+  /** The server that the commands use; null: the stack of this directory. */
   readonly server: { readonly url: string; readonly token: string | null } | null;
   readonly logLevel: Environment["LOG_LEVEL"];
   readonly sandbox: {
     readonly kind: Environment["SANDBOX"];
-    /** `none` runs commands on the bare machine only when the person at the command asked for it; set elsewhere it refuses them. */
+    /**
+     * `none` runs commands directly on the machine, and only if the person at the command line requested it. Set anywhere else, it refuses
+     * all commands.
+     */
     readonly byFlag: boolean;
     readonly hosts: readonly string[];
     readonly image: string;
-    /** Every image a workflow may name, the default one first. */
+    /** Every image that a workflow may name, the default one first. */
     readonly images: readonly string[];
     readonly runtime: string | null;
-    /** Names of thin walls the operator accepts. */
+    /** Names of the weak isolation (thin walls) that the operator accepts. */
     readonly accept: readonly ("no-cgroup" | "old-engine")[];
-    /** Nobody is asked about thin walls: those that `accept` does not name are refused. */
+    /** True: people are not asked about thin walls. Those that `accept` does not name are refused. */
     readonly strict: boolean;
     readonly ceilings: {
       readonly memoryMb: number;
@@ -108,7 +111,7 @@ export type Config = {
     };
     readonly poolSize: number;
   };
-  /** What tools of workflows may reach and use. */
+  /** The addresses and secrets that tools of workflows may use. */
   readonly tools: {
     readonly allow: readonly AllowedAddress[];
     readonly secrets: Readonly<Record<string, { readonly value: string; readonly hosts: readonly string[] }>>;
@@ -123,16 +126,16 @@ export type Config = {
     readonly maxTimeoutMs: number;
     readonly resultBytes: number;
   };
-  /** null: off, and nothing of it is loaded. */
+  /** null: off, and no telemetry module is loaded. */
   readonly telemetry: TelemetrySettings | null;
-  /** left out: a process that works on in this folder leaves the `.env` out as well. */
+  /** left out: the `.env` file was ignored. A process that continues this work in the same folder must ignore it too. */
   readonly envFile: "counts" | "left out";
   /** The only variables of the environment that a workflow can see. */
   readonly workflowEnvironment: Readonly<Record<string, string>>;
 };
 
 export interface TelemetrySettings {
-  /** Whole addresses; null: none are sent. */
+  /** Complete addresses; null: nothing is sent. */
   readonly tracesUrl: string | null;
   readonly metricsUrl: string | null;
   readonly headers: Readonly<Record<string, string>>;
@@ -282,14 +285,14 @@ function telemetryOf(env: Environment): TelemetrySettings | null {
   };
 }
 
-/** Behind the path that the address has, before its parameters. */
+/** Appends the path to the path of the address, before its parameters. */
 function withPath(base: string, path: string): string {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, "")}/${path}`;
   return url.href;
 }
 
-/** name=value, comma-separated, percent-encoded, as OpenTelemetry writes them. What is no pair is left out. */
+/** Parses name=value pairs, comma-separated and percent-encoded, as OpenTelemetry writes them. Other text is left out. */
 function pairsOf(text = ""): Record<string, string> {
   const pairs = text.split(",").flatMap((pair) => {
     const at = pair.indexOf("=");
@@ -320,7 +323,7 @@ function bucketOf(env: Environment): Config["blobs"]["s3"] {
   };
 }
 
-/** Those that are names of walls, each once. */
+/** The valid names of thin walls, each once. */
 export function wallsNamed(names: readonly string[]): readonly ("no-cgroup" | "old-engine")[] {
   return (["no-cgroup", "old-engine"] as const).filter((wall) => names.includes(wall));
 }

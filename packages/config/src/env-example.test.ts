@@ -7,11 +7,11 @@ import { readConfig, variables, writeEnvExample } from "./index.ts";
 const example = readFileSync(join(import.meta.dirname, "../../../.env.example"), "utf8");
 
 describe(".env.example", () => {
-  it("is what the schema writes: `node packages/config/src/write-env-example.ts > .env.example`", () => {
+  it("matches the schema; refresh it with `node packages/config/src/write-env-example.ts > .env.example`", () => {
     expect(example).toBe(writeEnvExample());
   });
 
-  it("with every line in force changes nothing", () => {
+  it("changes nothing when every line is activated", () => {
     expect([...example.matchAll(/^#([A-Z0-9_]+)=/gm)].map(([, name]) => name)).toEqual(
       variables.map(({ name }) => name),
     );
@@ -20,7 +20,7 @@ describe(".env.example", () => {
     expect(readConfig(everything)).toEqual(readConfig({}));
   });
 
-  it("gives no secret a value", () => {
+  it("contains no value for a secret", () => {
     const secrets = variables.filter(({ secret }) => secret === true);
     expect(secrets.map(({ name, fallback }) => [name, fallback])).toEqual([
       ["DATABASE_URL", null],

@@ -67,9 +67,9 @@ afterEach(() => {
   rmSync(base, { recursive: true });
 });
 
-describe("a .env that anybody may have written", () => {
+describe("a .env file that another person may have written", () => {
   it.each(["class.yaml", ".markmill", "nothing"])(
-    "gives nothing beside %s, and is reported with the command",
+    "sets nothing beside %s, and is reported with the command to trust it",
     (mark) => {
       writeFileSync(
         file(),
@@ -89,19 +89,19 @@ describe("a .env that anybody may have written", () => {
     },
   );
 
-  it("gives no value to a variable that workflows may read", () => {
+  it("sets no variable that workflows may read", () => {
     vi.stubEnv("WORKFLOW_ENV", "RUBRIC");
     writeFileSync(file(), "RUBRIC=full marks\n");
     expect(config().workflowEnvironment).toEqual({});
     expect(notes()).toContain("RUBRIC");
   });
 
-  it("of another program is not spoken of", () => {
+  it("is not mentioned if it belongs to another program", () => {
     writeFileSync(file(), "REACT_APP_TITLE=x\n");
     expect({ notes: notes(), open: openQuestions(folder) }).toEqual({ notes: "", open: [] });
   });
 
-  it("counts once it is trusted, until its content or its place changes, or the trust is taken back", () => {
+  it("counts once it is trusted, until its content or path changes, or the trust is withdrawn", () => {
     writeFileSync(file(), hostile);
     trust();
     expect(config()).toMatchObject({
@@ -121,7 +121,7 @@ describe("a .env that anybody may have written", () => {
     expect(config().database).toEqual({ kind: "embedded" });
   });
 
-  it("that was refused stays out, is reported, and is not asked about again", () => {
+  it("stays ignored after a refusal, is reported, and causes no second question", () => {
     writeFileSync(file(), hostile);
     const [question] = openQuestions(folder);
     expect(question?.shows).toEqual([
@@ -136,7 +136,7 @@ describe("a .env that anybody may have written", () => {
     expect(notes()).toMatch(/is refused.*markmill trust/);
   });
 
-  it("names keys in the question and does not show them, and no value begins a line of its own", () => {
+  it("shows its keys by name only in the trust question, and no value can imitate another line", () => {
     writeFileSync(
       file(),
       'OPENAI_API_KEY=hunter2\nDEFAULT_MODEL="a\nOPENAI_BASE_URL=https://api.openai.com/v1"\nOTHER=1\n',
@@ -148,7 +148,7 @@ describe("a .env that anybody may have written", () => {
     ]);
   });
 
-  it("counts by MARKMILL_TRUST of the environment, which no .env can set", () => {
+  it("counts if MARKMILL_TRUST is set in the environment, which no .env file can set", () => {
     writeFileSync(file(), `MARKMILL_TRUST=1\n${hostile}`);
     expect(config().database).toEqual({ kind: "embedded" });
     vi.stubEnv("MARKMILL_TRUST", "0");
@@ -158,7 +158,7 @@ describe("a .env that anybody may have written", () => {
     expect(openQuestions(folder)).toEqual([]);
   });
 
-  it("that is a link to another file is trusted for itself alone", () => {
+  it("that is a link to another file is trusted only with the content of that file", () => {
     writeFileSync(join(base, "own.env"), hostile);
     symlinkSync(join(base, "own.env"), file());
     expect(config().database).toEqual({ kind: "embedded" });
@@ -168,7 +168,7 @@ describe("a .env that anybody may have written", () => {
     expect(config().database).toEqual({ kind: "embedded" });
   });
 
-  it("of a submission is left out whole, trusted or not, also below it and through a link", () => {
+  it("inside a submission is ignored completely, trusted or not, also in subfolders and through a link", () => {
     writeFileSync(file(), `${hostile}OPENAI_API_KEY=theirs\nDEFAULT_MODEL=theirs\n`);
     trust();
     const link = `${folder}-link`;
@@ -182,7 +182,7 @@ describe("a .env that anybody may have written", () => {
     expect(config({ submissions: ["ada"] }).database).toMatchObject({ kind: "external" });
   });
 
-  it("that others can write counts as theirs", () => {
+  it("that others can write does not count", () => {
     writeFileSync(file(), hostile);
     trust();
     chmodSync(file(), 0o666);
@@ -190,7 +190,7 @@ describe("a .env that anybody may have written", () => {
     expect(notes()).toContain("chmod 600");
   });
 
-  it("a key is never sent to an endpoint that was set in another place", () => {
+  it("that sets only the endpoint is refused if the key was set elsewhere", () => {
     writeFileSync(file(), "OPENAI_BASE_URL=http://evil.example/v1\n");
     trust();
     vi.stubEnv("OPENAI_API_KEY", "hunter2");
@@ -208,7 +208,7 @@ describe("a .env that anybody may have written", () => {
     expect(keyElsewhere({}, { OPENAI_API_KEY: "k" })).toBeNull();
   });
 
-  it("records are the user's own: mode 0600, and not counted when others can write them or the folder is relative", () => {
+  it("is trusted by a private record (mode 0600), which does not count if others can write it or its folder is relative", () => {
     writeFileSync(file(), hostile);
     trust();
     const records = join(base, "settings/markmill/trust");
@@ -224,10 +224,10 @@ describe("a .env that anybody may have written", () => {
   });
 });
 
-describe("the text of a .env", () => {
+describe("the encoding of a .env file", () => {
   const bytes = (text: string, encoding: BufferEncoding, mark = "") => Buffer.from(mark + text, encoding);
 
-  it("may begin with a byte order mark", () => {
+  it("may include a byte order mark", () => {
     writeFileSync(file(), bytes("DEFAULT_MODEL=small\n", "utf8", "\ufeff"));
     trust();
     expect(config().models.defaultModel).toBe("small");
@@ -238,12 +238,12 @@ describe("the text of a .env", () => {
     ["UTF-16, big end first", Buffer.from(bytes("DEFAULT_MODEL=x\n", "utf16le", "\ufeff")).swap16(), "UTF-16"],
     ["UTF-16 without a mark", bytes("DEFAULT_MODEL=x\n", "utf16le"), "UTF-16"],
     ["zeros in it", Buffer.from("DEFAULT_MODEL=\0\n"), "byte 15 is zero"],
-  ])("in %s is a finding", (_, content, why) => {
+  ])("%s is reported as an error", (_, content, why) => {
     writeFileSync(file(), content);
     expect(notes()).toMatch(new RegExp(`CONFIG_UNREADABLE: .*\\.env .*${why}[^]*fix: .*UTF-8`));
   });
 
-  it("is read from files alone: a pipe does not block, a folder is a finding", () => {
+  it("is read only from plain files: a pipe does not block, and a folder is an error", () => {
     expect(spawnSync("mkfifo", [file()]).status).toBe(0);
     expect(reading()).toMatchObject({ ok: false, findings: [{ code: "CONFIG_UNREADABLE" }] });
     rmSync(file());
@@ -263,7 +263,7 @@ describe("the home of a project", () => {
     expect(config().home).toBe(".markmill");
   });
 
-  it("that Markmill made counts, and another one in its place does not", () => {
+  it("that Markmill created is trusted, but not another folder in its place", () => {
     claimHome(home());
     mkdirSync(join(home(), "postgres"));
     expect(config().home).toBe(".markmill");
@@ -272,7 +272,7 @@ describe("the home of a project", () => {
     expect(reading()).toMatchObject({ ok: false, findings: [{ code: "CONFIG_HOME_NOT_TRUSTED" }] });
   });
 
-  it("that is empty has no power, and is recorded when it is used", () => {
+  it("that is empty counts and is recorded when it is used", () => {
     mkdirSync(home());
     expect(config().home).toBe(".markmill");
     expect(claimHome(home())).toBe(true);
@@ -280,7 +280,7 @@ describe("the home of a project", () => {
     expect(config().home).toBe(".markmill");
   });
 
-  it("in the environment as a whole path is the user's word; a relative one is not", () => {
+  it("in the environment needs no trust if the path is absolute; a relative path does", () => {
     mkdirSync(join(home(), "postgres"), { recursive: true });
     vi.stubEnv("MARKMILL_HOME", ".markmill");
     expect(reading()).toMatchObject({ ok: false });
@@ -288,7 +288,7 @@ describe("the home of a project", () => {
     expect(config().home).toBe(home());
   });
 
-  it("that cannot be recorded says so", () => {
+  it("that cannot be recorded is reported", () => {
     writeFileSync(join(base, "settings"), "");
     expect(claimHome(home())).toBe(false);
   });
@@ -322,7 +322,7 @@ describe("the project of a folder", () => {
     expect(config({}, below()).project).toBe(join(folder, "a"));
   });
 
-  it("is not looked for in the user's home directory, nor where everybody can write", () => {
+  it("is not searched in the user's home directory, nor in a folder that all users can write", () => {
     mkdirSync(join(folder, ".markmill"));
     vi.stubEnv("HOME", folder);
     expect(config({}, below()).project).toBe(below());
@@ -333,7 +333,7 @@ describe("the project of a folder", () => {
     expect(config({}, below()).project).toBe(below());
   });
 
-  it("does not take settings of a .env below it, and says so", () => {
+  it("ignores a .env file below it and reports this", () => {
     mkdirSync(join(folder, ".markmill"));
     writeFileSync(join(below(), ".env"), hostile);
     expect(config({}, below()).database).toEqual({ kind: "embedded" });

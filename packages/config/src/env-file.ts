@@ -1,11 +1,13 @@
 /**
- * The `.env` file of a project, and whether it counts. Its author may be a stranger who sent the folder, or the student whose folder it is. A
- * `.env` chooses where keys, programs and students' works go, and which variables of the environment a workflow reads.
+ * Reads the `.env` file of a project and decides whether it counts. Its author may be a stranger who sent the folder, or the student whose
+ * folder it is. A `.env` file can redirect keys, programs and students' submissions, and it chooses which environment variables a workflow
+ * reads.
  *
- * F1  It counts whole, or not at all. It counts if the user trusted exactly this content at this path (trust-records.ts), or MARKMILL_TRUST says so.
+ * F1  It counts completely or not at all. It counts if the user trusted exactly this content at this path (trust-records.ts), or if
+ *     MARKMILL_TRUST is set.
  * F2  Inside a submission it never counts.
- * F3  `SANDBOX=none` is nothing a file or an environment can ask for: config.ts, `byFlag`.
- * F4  The bytes that are compared with the record are the bytes that are read: a file that changes meanwhile gains nothing.
+ * F3  No file and no environment variable can turn off the sandbox with `SANDBOX=none`: see config.ts, `byFlag`.
+ * F4  The bytes compared with the record are the bytes that are read: changing the file meanwhile has no effect.
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
@@ -26,9 +28,9 @@ export type EnvFile =
   | { readonly is: "unreadable"; readonly why: string }
   | {
       readonly is: "read";
-      /** What counts: everything, or nothing. */
+      /** The settings that count: all of them, or none. */
       readonly taken: Values;
-      /** Names of settings that were left out, and why. */
+      /** Names of the ignored settings, and the reason. */
       readonly leftOut: readonly string[];
       readonly because: "submission" | "undecided" | "refused" | "foreign" | "asked" | null;
     };
@@ -36,7 +38,7 @@ export type EnvFile =
 export type EnvFilePlace = {
   /** Folders and files that a person names as a submission; relative to the working directory. */
   readonly submissions?: readonly string[];
-  /** Left out whole, whatever it holds: a process that works on for one that left it out. */
+  /** Ignores the whole file: for a process that continues the work of a process that ignored it. */
   readonly leaveOut?: boolean;
 };
 
@@ -64,7 +66,7 @@ export type LoadedEnvFile = {
   readonly stat: Stats;
 };
 
-/** Whatever it holds, whether it counts or not. */
+/** Loads the file, whether it counts or not. */
 export function loadEnvFile(path: string): LoadedEnvFile | Exclude<EnvFile, { readonly is: "read" }> {
   let bytes: Buffer;
   let stat: Stats;
@@ -92,7 +94,7 @@ export function loadEnvFile(path: string): LoadedEnvFile | Exclude<EnvFile, { re
   return { is: "loaded", values, subject: { path: join(real(dirname(at)), basename(at)), fingerprint }, stat };
 }
 
-/** Names of ours, and names that workflows may read. Other programs keep their settings in `.env`, too: those are not spoken of. */
+/** Our own variables, and variables that workflows may read. Other programs store their settings in `.env` too; these are not mentioned. */
 export function settingsIn(values: Values): readonly string[] {
   const visible = (process.env.WORKFLOW_ENV ?? "").split(",").map((name) => name.trim());
   return Object.keys(values).filter((name) => values[name] !== "" && (ourNames.has(name) || visible.includes(name)));
@@ -106,12 +108,12 @@ function whyNot({ values, subject, stat }: LoadedEnvFile): "undecided" | "refuse
   return decision === "trusted" ? null : (decision ?? "undecided");
 }
 
-/** Trust would say nothing: another user can change the file. */
+/** Trust would be meaningless: another user can change the file. */
 export function isWrittenByOthers(stat: Stats): boolean {
   return !belongsToUs(stat) || (stat.mode & 0o002) !== 0;
 }
 
-/** Where the system knows owners, ours or the administrator's. */
+/** On systems with file owners: the owner must be this user or the administrator. */
 function belongsToUs({ uid }: Stats): boolean {
   const me = process.geteuid?.();
   return me === undefined || uid === me || uid === 0;
@@ -122,7 +124,7 @@ function isInside(folder: string, other: string): boolean {
   return inner === outer || inner.startsWith(outer.endsWith(sep) ? outer : outer + sep);
 }
 
-/** Of a path that need not exist: its nearest ancestor that does, and the rest. */
+/** The real path of a path that need not exist: its nearest existing ancestor, then the rest. */
 function real(path: string): string {
   try {
     return realpathSync(path);

@@ -1,8 +1,8 @@
-// The environment, one variable at a time: what it means, its unit, its default. `.env.example` is written from this file.
+// All environment variables with their meaning, unit and default. `.env.example` is generated from this file.
 //
-// V1 An empty value is an absent one: compose files and shells pass `NAME=` for "not set".
-// V2 A secret has no default and is never part of a message.
-// V3 A `.env` file sets any of them where it is trusted, and none where it is not (env-file.ts).
+// V1 An empty value counts as not set: compose files and shells pass `NAME=` for "not set".
+// V2 A secret has no default and never appears in a message.
+// V3 A trusted `.env` file sets any of them, an untrusted one sets none (env-file.ts).
 import { z } from "zod";
 import { parseAllowed } from "./allowed-address.ts";
 import { modelAddress } from "./model-address.ts";
@@ -10,11 +10,11 @@ import { modelAddress } from "./model-address.ts";
 type VariableFacts = {
   readonly section: string;
   readonly description: string;
-  /** As it would stand in the environment; null when absence has a meaning of its own, told in the description. */
+  /** The default, written as in the environment. null: a missing variable has its own meaning, given in the description. */
   readonly fallback: string | null;
   readonly unit?: string;
   readonly secret?: true;
-  /** A path: in a `.env` file it counts from the folder of the file. */
+  /** A path: in a `.env` file it is relative to the folder of the file. */
   readonly path?: true;
 };
 
@@ -70,7 +70,7 @@ function address(schemes: readonly string[]) {
     );
 }
 
-/** pg accepts a URL without a host when the socket directory is a parameter; the URL standard does not. */
+/** pg accepts a URL without a host if the socket directory is a parameter; the URL standard does not. */
 const postgresAddress = z
   .string()
   .refine(
@@ -355,7 +355,7 @@ const tools = {
         const parsed = secretsSchema.safeParse(JSON.parse(given));
         if (parsed.success) return parsed.data;
       } catch {
-        // The same message: the text holds secrets.
+        // The same message for every error, because the text contains secrets.
       }
       context.addIssue({ code: "custom", message: secretsForm });
       return z.NEVER;
@@ -484,7 +484,7 @@ const api = {
   }),
 };
 
-/** Names and meanings are those of OpenTelemetry. What is no value of ours is refused only where telemetry is on (read-config.ts). */
+/** Names and meanings are those of OpenTelemetry. Unsupported values are refused only if telemetry is on (read-config.ts). */
 const telemetry = {
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(address(["http", "https"]), {
     description:

@@ -1,8 +1,9 @@
 /**
- * The project of a folder: the nearest folder, upwards, that has MARKMILL_HOME, else the nearest that has `class.yaml`, else the folder itself.
+ * Finds the project of a folder: the nearest ancestor with MARKMILL_HOME, else the nearest with `class.yaml`, else the folder itself.
  *
- * P1  The search ends at the border of the file system and below the user's home directory.
- * P2  Another user's marker is not taken, and above the working directory no marker in a folder that everybody can write (`/tmp`).
+ * P1  The search ends at the file system's boundary, and before it reaches the user's home directory.
+ * P2  A marker of another user is ignored. Above the working directory, a marker in a folder that all users can write (`/tmp`) is ignored
+ *     too.
  */
 import { lstatSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -10,7 +11,7 @@ import { dirname, isAbsolute, join } from "node:path";
 
 const classFile = "class.yaml";
 
-/** Absolute; `cwd` as it was given where it is the project itself. */
+/** Absolute. If `cwd` is the project itself, it is returned unchanged. */
 export function findProject(cwd: string, home = processHome()): string {
   const folders = upwards(cwd);
   const marker = isAbsolute(home) ? defaultHome : home;
@@ -23,7 +24,7 @@ export function findProject(cwd: string, home = processHome()): string {
 
 const defaultHome = ".markmill";
 
-/** MARKMILL_HOME as the process's environment says; for readers that need nothing else. */
+/** MARKMILL_HOME from the process's environment, for callers that need no other setting. */
 export function processHome(): string {
   return process.env.MARKMILL_HOME || defaultHome;
 }
@@ -54,7 +55,7 @@ function realHome(): string {
   }
 }
 
-/** A link counts as what it leads to. */
+/** A link counts as its target. */
 function isOwn(path: string, kind: "directory" | "file"): boolean {
   try {
     const entry = statSync(path);

@@ -18,6 +18,6 @@ it.each([
   ["https://models.example/", "https://models.example"],
   [" localhost:8080/v1/ ", "localhost:8080/v1/"],
   ["not a url", "not a url"],
-])("reads the address %j as %s", (given, address) => {
+])("the pasted model address %j is read as %s", (given, address) => {
   expect(modelAddress(given)).toBe(address);
 });

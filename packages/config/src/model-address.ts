@@ -1,9 +1,9 @@
 /**
- * The address of a model endpoint as people paste it: with spaces, quotes, a slash at its end, or the path of one request.
+ * Cleans the address of a model endpoint that people paste with spaces, quotes, a trailing slash, or the path of one request.
  *
- * A1  The result is the address that paths such as /chat/completions are added to.
- * A2  A query stays: some gateways want one, such as Azure's api-version.
- * A3  A text that is no address comes back trimmed, so that a message can show it.
+ * A1  Paths such as /chat/completions are appended to the result.
+ * A2  A query stays: some gateways need one, such as Azure's api-version.
+ * A3  A text that is no address is returned trimmed, so that a message can show it.
  */
 const around = /[\s"'`<>“”‘’„«»\ufeff\u200b]/u;
 const paths = ["/chat/completions", "/completions", "/embeddings", "/responses", "/models"];

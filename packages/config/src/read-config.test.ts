@@ -12,8 +12,8 @@ function refused(env: EnvironmentText) {
   return reading.ok ? [] : reading.findings;
 }
 
-describe("readConfig", () => {
-  it("an empty environment means one machine, its own Postgres, the queue in it", () => {
+describe("reading the configuration", () => {
+  it("an empty environment means one machine with its own Postgres, which holds the queue", () => {
     expect(accepted({})).toMatchObject({
       database: { kind: "embedded" },
       queue: { backend: "postgres" },
@@ -26,18 +26,18 @@ describe("readConfig", () => {
     });
   });
 
-  it("a variable set to nothing is not set", () => {
+  it("a variable with an empty value is not set", () => {
     expect(accepted({ DATABASE_URL: "", REDIS_URL: "", LOCK_DURATION_MS: "", SANDBOX: "" })).toEqual(accepted({}));
   });
 
-  it("the queue follows REDIS_URL unless QUEUE_BACKEND says otherwise", () => {
+  it("REDIS_URL selects the queue unless QUEUE_BACKEND sets another", () => {
     const REDIS_URL = "redis://127.0.0.1:6379";
     expect(accepted({ REDIS_URL }).queue).toEqual({ backend: "redis", url: REDIS_URL });
     expect(accepted({ REDIS_URL, QUEUE_BACKEND: "postgres" }).queue).toEqual({ backend: "postgres" });
     expect(refused({ QUEUE_BACKEND: "redis" })).toMatchObject([{ code: "CONFIG_MISSING", variable: "REDIS_URL" }]);
   });
 
-  it("all mistakes are found at once, each with its variable, in the schema's order", () => {
+  it("all mistakes are reported at once, each with its variable, in the schema's order", () => {
     const findings = refused({
       SANDBOX: "chroot",
       REDIS_URL: "http://localhost",
@@ -58,13 +58,13 @@ describe("readConfig", () => {
   });
 
   it.each(["1e3", "0x10", "3.5", "-1", "99999999999", "ten", "1 000", "Infinity"])(
-    "%s is no number of milliseconds",
+    "%s is not a valid number of milliseconds",
     (LOCK_DURATION_MS) => {
       expect(refused({ LOCK_DURATION_MS })).toMatchObject([{ variable: "LOCK_DURATION_MS" }]);
     },
   );
 
-  it("a mistaken secret is named but never shown", () => {
+  it("an invalid secret is named but never shown", () => {
     const shown = describeFindings(refused({ DATABASE_URL: "mysql://root:hunter2@db/x", REDIS_URL: "hunter2" }));
     expect(shown).toContain("DATABASE_URL");
     expect(shown).toContain("REDIS_URL");
@@ -75,28 +75,28 @@ describe("readConfig", () => {
     "postgres://u:p@db.example/x",
     "postgresql://u@localhost/x?host=%2Ftmp%2Fsocket",
     "postgresql://u@/x?host=/tmp/socket",
-  ])("%s is an address of Postgres", (DATABASE_URL) => {
+  ])("%s is a valid Postgres address", (DATABASE_URL) => {
     expect(accepted({ DATABASE_URL }).database).toEqual({ kind: "external", url: DATABASE_URL });
   });
 
-  it("looking for silent workers less often than they may be silent is a conflict", () => {
+  it("checking for stalled workers less often than the lock lasts is a conflict", () => {
     expect(refused({ LOCK_DURATION_MS: "1000", STALLED_INTERVAL_MS: "5000" })).toMatchObject([
       { code: "CONFIG_CONFLICT", variable: "STALLED_INTERVAL_MS" },
     ]);
   });
 
-  it("workflows see the variables on the list and nothing else", () => {
+  it("workflows see only the variables listed in WORKFLOW_ENV", () => {
     const env = { WORKFLOW_ENV: "COURSE, ABSENT", COURSE: "algebra", HOME: "/home/x", OPENAI_API_KEY: "k" };
     expect(accepted(env).workflowEnvironment).toEqual({ COURSE: "algebra" });
   });
 
-  it.each(["OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL"])("%s cannot be put on that list", (name) => {
+  it.each(["OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL"])("%s must not be listed in WORKFLOW_ENV", (name) => {
     expect(refused({ WORKFLOW_ENV: `COURSE,${name}` })).toMatchObject([
       { code: "CONFIG_SECRET_EXPOSED", variable: "WORKFLOW_ENV" },
     ]);
   });
 
-  it("the allowed images are the default one and the listed ones, once each", () => {
+  it("the allowed images are the default one and the listed ones, each once", () => {
     expect(accepted({ SANDBOX_IMAGE: "py:3", SANDBOX_IMAGES: "node:24,py:3" }).sandbox.images).toEqual([
       "py:3",
       "node:24",
@@ -104,12 +104,12 @@ describe("readConfig", () => {
   });
 });
 
-it("SANDBOX=none asks for no bare machine, wherever it stands", () => {
+it("SANDBOX=none in the environment alone does not turn the sandbox off", () => {
   expect(accepted({ SANDBOX: "none" }).sandbox).toMatchObject({ kind: "none", byFlag: false });
 });
 
-describe("telemetry", () => {
-  it("is off unless a collector is named", () => {
+describe("the telemetry settings", () => {
+  it("are off unless a collector is named", () => {
     expect(accepted({}).telemetry).toBeNull();
     expect(accepted({ OTEL_SERVICE_NAME: "x", OTEL_EXPORTER_OTLP_HEADERS: "a=b" }).telemetry).toBeNull();
     const base = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318" };
@@ -117,7 +117,7 @@ describe("telemetry", () => {
     expect(accepted({ ...base, OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }).telemetry).toBeNull();
   });
 
-  it("has one address for both, or one for each", () => {
+  it("have one address for both signals, or one for each", () => {
     expect(accepted({ OTEL_EXPORTER_OTLP_ENDPOINT: "https://c.example/in/?k=1" }).telemetry).toMatchObject({
       tracesUrl: "https://c.example/in/v1/traces?k=1",
       metricsUrl: "https://c.example/in/v1/metrics?k=1",
@@ -129,7 +129,7 @@ describe("telemetry", () => {
     });
   });
 
-  it("reads pairs as OpenTelemetry writes them, and leaves out what is none", () => {
+  it("read pairs as OpenTelemetry writes them, and leave out other text", () => {
     const { telemetry } = accepted({
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.example",
       OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20abc==, x = y ,nothing,=z",
@@ -139,7 +139,7 @@ describe("telemetry", () => {
     expect(telemetry?.resource).toEqual({ "deployment.environment.name": "exam", broken: "%E0%A4%A" });
   });
 
-  it("samples runs by their share", () => {
+  it("sample runs by their share", () => {
     const share = (OTEL_TRACES_SAMPLER: string, OTEL_TRACES_SAMPLER_ARG = "0.25") =>
       accepted({
         OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.example",
@@ -150,7 +150,7 @@ describe("telemetry", () => {
     expect(share("always_off")).toMatchObject({ tracesUrl: null, metricsUrl: "http://c.example/v1/metrics" });
   });
 
-  it("values of other programs are refused only where it is on", () => {
+  it("refuse values of other programs only if telemetry is on", () => {
     const foreign = {
       OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
       OTEL_TRACES_SAMPLER: "xray",

@@ -1,4 +1,4 @@
-// The only reader of the environment. Everything wrong with it is reported at once.
+// The only reader of the environment. It reports all errors at once.
 import { join, resolve } from "node:path";
 import { acceptedWalls } from "./accepted-walls.ts";
 import { type Config, shapeConfig, wallsNamed } from "./config.ts";
@@ -39,7 +39,7 @@ export type ConfigFinding = {
 };
 
 export type ConfigReading =
-  | { readonly ok: true; readonly config: Config /** What a person should know. */; readonly notes: readonly string[] }
+  | { readonly ok: true; readonly config: Config /** Notes for the user. */; readonly notes: readonly string[] }
   | { readonly ok: false; readonly findings: readonly ConfigFinding[] };
 
 export type EnvironmentText = Readonly<Record<string, string | undefined>>;
@@ -48,7 +48,7 @@ export function readConfig(given: EnvironmentText): ConfigReading {
   const env = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== ""));
   const parsed = environmentSchema.safeParse(env);
   if (!parsed.success) {
-    // One variable, one finding: a list with five bad items is one mistake to correct.
+    // One finding per variable: a list with five bad items is one mistake to correct.
     const first = new Map<string, string>();
     for (const { path, message } of parsed.error.issues) {
       const name = String(path[0]);
@@ -67,12 +67,15 @@ export function readConfig(given: EnvironmentText): ConfigReading {
 
 let envFileLeftOut = false;
 
-/** From now on this process takes nothing from a `.env` file. */
+/** From now on this process ignores `.env` files. */
 export function leaveOutEnvFile(): void {
   envFileLeftOut = true;
 }
 
-/** The process's environment over what counts of the `.env` file of the project that `cwd` lies in, as the commands see it. */
+/**
+ * The process's environment, combined with the trusted `.env` file of the project that contains `cwd`, as the commands see it. The
+ * environment takes precedence.
+ */
 export function readProcessConfig(cwd: string, place: EnvFilePlace = {}): ConfigReading {
   const project = findProject(cwd);
   const envFile = join(project, ".env");
@@ -102,7 +105,7 @@ export function readProcessConfig(cwd: string, place: EnvFilePlace = {}): Config
   return { ok: true, config: { ...config, envFile: leftOut ? "left out" : "counts" }, notes };
 }
 
-/** Paths in a `.env` file count from its own folder. */
+/** Paths in a `.env` file are relative to the folder of the file. */
 function fromProject(taken: EnvironmentText, project: string): EnvironmentText {
   const relative = Object.entries(taken).filter(
     ([name, value]) => pathNames.has(name) && value !== undefined && value !== "",
@@ -110,7 +113,7 @@ function fromProject(taken: EnvironmentText, project: string): EnvironmentText {
   return Object.fromEntries(relative.map(([name, value]) => [name, resolve(project, value ?? "")]));
 }
 
-/** State and prices of a project that lies above the working directory are the project's own. */
+/** If the project is above the working directory, its state and prices are those of the project. */
 function inProject(config: Config, project: string, cwd: string): Config {
   if (project === cwd) return { ...config, project };
   const { models } = config;
@@ -127,14 +130,14 @@ function projectNotes(project: string, cwd: string): string[] {
   return [found, `${join(cwd, ".env")} is not read: settings come from the project's own .env.`];
 }
 
-/** What a person accepted for the project counts beside SANDBOX_ACCEPT, unless that says none. */
+/** Adds the walls that a person accepted for the project to SANDBOX_ACCEPT, unless SANDBOX_ACCEPT accepts none. */
 function withWalls(config: Config, project: string): Config {
   const { accept, strict } = config.sandbox;
   const remembered = strict ? [] : acceptedWalls(project);
   return { ...config, sandbox: { ...config.sandbox, accept: wallsNamed([...accept, ...remembered]) } };
 }
 
-/** A key goes to the endpoint that its owner set beside it, or to the default one, never to one that somebody else set. */
+/** A key is sent only to the endpoint that was set in the same place, or to the default endpoint, never to one that another person set. */
 export function keyElsewhere(file: EnvironmentText, environment: EnvironmentText): ConfigFinding | null {
   const originOf = (name: VariableName) => {
     if (environment[name] !== undefined) return environment[name] === "" ? null : "the environment";
@@ -174,7 +177,7 @@ export function describeFindings(findings: readonly ConfigFinding[]): string {
 }
 
 function invalid(name: string, message: string, value: string | undefined): ConfigFinding {
-  // An address that is none may hold a password all the same.
+  // Even an invalid address may contain a password.
   const telling = value !== undefined && !secretNames.has(name) && !value.includes("@");
   const shown = telling ? `, but is ${JSON.stringify(redactText(value, null).slice(0, 80))}` : "";
   return {
@@ -229,7 +232,7 @@ function conflicts(env: Environment): ConfigFinding[] {
   }
   for (const [name, known] of Object.entries(spoken)) {
     const value = env[name as keyof typeof spoken];
-    // Other programs read these variables, too: only where telemetry is on are they ours.
+    // Other programs read these variables too. They concern us only if telemetry is on.
     if (known.includes(value) || !telemetryIsOn(env)) continue;
     const message = `${name} is ${JSON.stringify(value.slice(0, 40))}, and only ${known.join(", ")} can be had`;
     find("CONFIG_CONFLICT", name as VariableName, message, `Set ${name}=${known[0]}, or OTEL_SDK_DISABLED=true.`);

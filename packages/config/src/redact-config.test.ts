@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { describeFindings, readConfig, redactConfig, redactText, redactUrl } from "./index.ts";
 
-it("no credential of a configuration survives", () => {
+it("redaction removes every credential of a configuration", () => {
   const reading = readConfig({
     DATABASE_URL: "postgresql://app:hunter2@db:5432/markmill?sslmode=require&sslpassword=hunter2",
     REDIS_URL: "rediss://:hunter2@cache:6380/1",
@@ -28,17 +28,17 @@ it("no credential of a configuration survives", () => {
   expect(Object.keys(shown.workflowEnvironment)).toEqual(["TEACHER_TOKEN"]);
 });
 
-it("text that is no URL is hidden whole", () => {
+it("redaction hides text that is no URL completely", () => {
   expect(redactUrl("app:hunter2@db")).not.toContain("hunter2");
   expect(redactUrl("not a url")).toBe("***");
 });
 
-it("a token in place of a user's name does not survive", () => {
+it("redaction hides a token in the place of a user name", () => {
   expect(redactUrl("https://sk-hunter2@models.example/v1")).toBe("https://***@models.example/v1");
   expect(redactUrl("postgresql://app@db/x")).toBe("postgresql://app@db/x");
 });
 
-it("no sentence tells a credential, in an address or alone, as written or decoded", () => {
+it("redaction hides credentials in sentences, in an address or alone, as written or decoded", () => {
   const reading = readConfig({
     DATABASE_URL: "postgresql://app:hunter%402@db:5432/markmill",
     OPENAI_BASE_URL: "https://user:hunter3@models.example/v1?sig=hunter4",
@@ -60,7 +60,7 @@ it("no sentence tells a credential, in an address or alone, as written or decode
   expect(redactText("see https://docs.example/a?b=c.", reading.config)).toBe("see https://docs.example/a?b=c.");
 });
 
-it("a mistaken address is not shown with its password", () => {
+it("an invalid address is not shown with its password", () => {
   for (const value of ["htp://user:hunter2@x/v1", "user:hunter2@x"]) {
     const reading = readConfig({ OPENAI_BASE_URL: value, SANDBOX_HOSTS: value });
     expect(reading.ok ? "" : describeFindings(reading.findings)).toMatch(
@@ -69,7 +69,7 @@ it("a mistaken address is not shown with its password", () => {
   }
 });
 
-it("a short key is not hidden inside other words", () => {
+it("redaction does not hide a short key inside other words", () => {
   const reading = readConfig({ OPENAI_API_KEY: "test", MODEL: "m" });
   if (!reading.ok) throw new Error("no configuration");
   expect(redactText("latest tests: the key test was refused", reading.config)).toBe(

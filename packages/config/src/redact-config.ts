@@ -1,16 +1,18 @@
-// For screens and logs: everything of a configuration but its credentials.
+// Removes the credentials from a configuration for screens and logs.
 import type { Config, TelemetrySettings } from "./config.ts";
 
 const hidden = "***";
 const secretParameter = /pass|pwd|secret|token|key|auth|sig|cred/i;
 
-/** A URL without its password and without parameters that carry one. Text that is no URL may be anything: all of it goes. */
+/**
+ * Hides the password of a URL and parameters that carry a credential. Text that is no URL is hidden completely, because it may be anything.
+ */
 export function redactUrl(text: string): string {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return hidden;
-  // A socket address of Postgres may lack the host that the URL standard asks for.
+  // A Postgres socket address may lack the host that the URL standard requires.
   if (!URL.canParse(text)) return text.includes("@/") ? redactUrl(text.replace("@/", "@localhost/")) : hidden;
   const url = new URL(text);
-  // Endpoints take a token in place of a name, too; a database's user is no secret.
+  // Endpoints also accept a token as the user name; a database's user name is no secret.
   const token = url.password === "" && url.username !== "" && /^https?:$/.test(url.protocol);
   if (token) url.username = hidden;
   if (url.password !== "") url.password = hidden;
@@ -76,7 +78,7 @@ function redactBucket(bucket: NonNullable<Config["blobs"]["s3"]>): NonNullable<C
   };
 }
 
-/** Any text that goes to a person, without the credentials of a configuration and without those that stand in other addresses. */
+/** Removes credentials from any text that is shown to a person: those of the configuration, and those inside other addresses. */
 export function redactText(text: string, config: Config | null): string {
   let shown = text.replaceAll(/[a-z][a-z0-9+.-]{0,30}:\/\/[^\s"'<>`]+/gi, (address) =>
     /@|[?&;]/.test(address) ? redactAddress(address) : address,
@@ -87,17 +89,17 @@ export function redactText(text: string, config: Config | null): string {
   return shown;
 }
 
-/** An address inside a sentence may end in its punctuation. */
+/** The punctuation of a sentence may follow an address inside it. */
 function redactAddress(written: string): string {
   let end = written.length;
   while (end > 0 && ".,;:!)]".includes(written[end - 1] ?? " ")) end -= 1;
   return redactUrl(written.slice(0, end)) + written.slice(end);
 }
 
-/** Shorter ones are no secrets, and would blank out half of every sentence. */
+/** Shorter values are no secrets; hiding them would blank out half of every sentence. */
 const shortest = 4;
 
-/** A shorter one is only hidden as a word of its own: the key "test" leaves "latest" alone. */
+/** A shorter secret is hidden only as a separate word: the key "test" does not change "latest". */
 const wordsBelow = 12;
 
 /** A word may follow an escaped line break, as JSON writes one. */
@@ -121,7 +123,7 @@ function secretsOf(config: Config): string[] {
     config.git.token?.value,
     ...Object.values(config.tools.secrets).map(({ value }) => value),
     ...Object.values(config.tools.builtins).map((endpoint) => endpoint?.key),
-    // A scheme such as Bearer is no secret; what follows it is.
+    // A scheme such as Bearer is no secret; the value after it is.
     ...Object.values(config.telemetry?.headers ?? {}).flatMap((value) => [value, value.replace(/^\w+\s+/, "")]),
   ];
   const found = [...keys.map((key) => key ?? ""), ...Object.values(config.workflowEnvironment)];
@@ -133,7 +135,7 @@ function secretsOf(config: Config): string[] {
     const queried = [...searchParams].filter(([name]) => secretParameter.test(name)).map(([, value]) => value);
     for (const one of [password, ...named, ...queried]) found.push(one, decoded(one));
   }
-  // As a line of a log has it, too.
+  // Also hides the escaped form, which a line of a log contains.
   const written = found.map((secret) => JSON.stringify(secret).slice(1, -1));
   return [...new Set([...found, ...written])].filter((secret) => secret.length >= shortest);
 }

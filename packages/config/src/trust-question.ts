@@ -1,6 +1,6 @@
 /**
- * What of a folder waits for the user's decision, and the words that show it. A person decides by what a file would do: addresses and names of
- * variables are shown, keys are named and not shown.
+ * Lists the files of a folder that need the user's trust decision, and the text that shows them. A person decides by the effect of a file:
+ * addresses and names of variables are shown, keys are named but not shown.
  */
 import { join, resolve } from "node:path";
 import { classFileWithPlaces } from "./class-file-trust.ts";
@@ -18,7 +18,7 @@ export interface TrustQuestion {
   /** One line each, for a person. */
   readonly shows: readonly string[];
   readonly decision: TrustRecord["decision"] | null;
-  /** Another user can write it: it does not count, whatever is decided. */
+  /** Another user can write it, so it does not count, even if this user trusts it. */
   readonly open: boolean;
 }
 
@@ -40,7 +40,7 @@ export function trustQuestions(cwd: string): readonly TrustQuestion[] {
   ];
 }
 
-/** Those that a person is asked about before a command begins. */
+/** The questions to ask before a command starts. */
 export function openQuestions(cwd: string): readonly TrustQuestion[] {
   if (trustsEverything()) return [];
   return trustQuestions(cwd).filter(
@@ -48,7 +48,7 @@ export function openQuestions(cwd: string): readonly TrustQuestion[] {
   );
 }
 
-/** Of the project, and of the folder itself: a project may have many classes. */
+/** The class files of the project and of the folder itself: a project may have many classes. */
 function classFiles(project: string, cwd: string): TrustQuestion[] {
   const found = new Map<string, TrustQuestion>();
   for (const folder of [project, cwd]) {

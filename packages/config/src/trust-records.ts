@@ -1,11 +1,11 @@
 /**
- * What this user decided about files and folders that somebody else may have written. The records lie in the user's own settings, never in
- * the folder they are about.
+ * The user's decisions about files and folders that another person may have written. The records are stored in the user's own settings,
+ * never in the folder they concern.
  *
- * T1  A record is about one path and one fingerprint. If the content behind the path changes, the record says nothing about it.
+ * T1  A record concerns one path and one fingerprint. If the content behind the path changes, the record no longer applies.
  * T2  One file per path. Two commands that record at the same time do not overwrite each other.
- * T3  A record that others can write, or that belongs to somebody else, does not count.
- * T4  A record is written beside its place and renamed. On kill -9 the old record stands, and the question is asked again.
+ * T3  A record that other users can write, or that belongs to another user, does not count.
+ * T4  A record is written under another name and renamed. After kill -9 the old record still exists, and the question is asked again.
  * T5  Records of paths that no longer exist are removed when another record is written.
  */
 import { createHash } from "node:crypto";
@@ -14,11 +14,11 @@ import { join } from "node:path";
 import { z } from "zod";
 import { userSettings } from "./user-settings.ts";
 
-/** What a decision is about. */
+/** The file or folder of a decision. */
 export interface TrustSubject {
-  /** Absolute, with the links of its folder followed. */
+  /** Absolute; the links of its folder are resolved. */
   readonly path: string;
-  /** Of the content; for a folder, of the folder itself. */
+  /** The fingerprint of the content; for a folder, of the folder itself. */
   readonly fingerprint: string;
 }
 
@@ -53,7 +53,7 @@ export function recordDecision({ path, fingerprint }: TrustSubject, decision: Tr
   }
 }
 
-/** By path. */
+/** Sorted by path. */
 export function listDecisions(): readonly TrustRecord[] {
   const folder = folderOfRecords();
   if (folder === null) return [];

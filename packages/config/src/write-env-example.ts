@@ -1,4 +1,4 @@
-// `.env.example`, from the schema. `node packages/config/src/write-env-example.ts > .env.example` refreshes the file.
+// Generates `.env.example` from the schema. `node packages/config/src/write-env-example.ts > .env.example` refreshes the file.
 import { variables } from "./environment.ts";
 
 export function writeEnvExample(): string {

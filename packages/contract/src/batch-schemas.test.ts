@@ -3,11 +3,11 @@ import { batchQuery, workQuery } from "./batch-schemas.ts";
 
 describe("filters of submissions and batches", () => {
   it.each([{ released: "ja" }, { counts: "yes" }, { outcome: "greded" }, { standing: "done" }, { late: "yes" }])(
-    "%j is refused and does not list everything",
+    "%j is refused instead of listing everything",
     (query) => expect(workQuery.safeParse(query).success).toBe(false),
   );
 
-  it("says which values a filter takes", () => {
+  it("a refused filter's message names the allowed values", () => {
     const said = (query: unknown) =>
       workQuery
         .safeParse(query)
@@ -17,7 +17,7 @@ describe("filters of submissions and batches", () => {
     expect(said({ outcome: "greded" })).toContain("needs human");
   });
 
-  it("takes the values that it names", () => {
+  it("the allowed values are accepted", () => {
     const query = { released: "true", outcome: "graded", standing: ["failed"] };
     expect(workQuery.parse(query)).toMatchObject({ released: true, outcome: ["graded"], standing: ["failed"] });
     expect(batchQuery.safeParse({ stat: "open" }).success).toBe(false);

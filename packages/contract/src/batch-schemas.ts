@@ -95,7 +95,7 @@ const paths = z.array(z.string().max(4_096)).max(100_000);
 const variables = z
   .record(text(200, 1), z.string().max(1024 * 1024))
   .refine((given) => Object.keys(given).length <= 500, "at most 500 variables");
-/** Of a work with a workflow of its own, as a row of a table has. */
+/** A submission with a workflow of its own, like a row of a table. */
 const start = named("WorkStart", z.strictObject({ definition: hash, variables }));
 const commit = named(
   "WorkCommit",

@@ -1,8 +1,9 @@
 /**
- * A client typed by the route table: `client.getRun({ params: { id } })`. It throws an ApiProblem and nothing else.
+ * A client typed by the route table: `client.getRun({ params: { id } })`. It throws only ApiProblems.
  *
- * R1  A start, a retry or a grade event without an Idempotency-Key gets one: what is repeated by R2 is done once.
- * R2  What may be repeated (reads; what has such a key) is repeated a few times when no answer came or the server says it is busy.
+ * R1  A start, a retry or a grade event without an Idempotency-Key gets one, so that a repetition by R2 has no second effect.
+ * R2  Repeatable requests (reads, and requests with such a key) are retried a few times when no answer came or the server reports that it
+ *     is busy.
  */
 import { type Follow, type FollowOptions, followEvents } from "./follow-events.ts";
 import { ApiProblem } from "./problem-error.ts";
@@ -11,14 +12,14 @@ import type { Asking, Got, Route } from "./route.ts";
 import { type RouteName, type Routes, routes } from "./routes.ts";
 
 export interface ClientOptions {
-  /** Of the server, such as http://127.0.0.1:8085. */
+  /** The server's address, such as http://127.0.0.1:8085. */
   readonly url: string;
   /** An API key. */
   readonly token?: string;
   readonly fetch?: typeof fetch;
-  /** For everything but streams and uploads; 60 s. */
+  /** For all requests except streams and uploads. Default: 60 s. */
   readonly timeoutMs?: number;
-  /** Waits between repetitions. */
+  /** Waits between retries. */
   readonly patienceMs?: readonly number[];
 }
 
@@ -27,7 +28,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Where nothing must be given, nothing need be. */
+/** The argument is optional for a route without required parts. */
 type Arguments<R extends Route> =
   object extends Asking<R> ? [asking?: Asking<R>, options?: CallOptions] : [asking: Asking<R>, options?: CallOptions];
 
@@ -36,7 +37,7 @@ export type Client = {
     ...given: Arguments<Routes[Name]>
   ) => Promise<Got<Routes[Name]>>;
 } & {
-  /** Every event of a run once and in order, over any number of broken connections. Ends with the run. */
+  /** Returns every event of a run once and in order, over any number of broken connections. Ends with the run. */
   follow(runId: string, options?: FollowOptions): Follow;
 };
 

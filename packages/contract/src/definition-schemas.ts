@@ -3,7 +3,7 @@ import { named } from "./named.ts";
 import { count, hash, limit, page, text, time } from "./values.ts";
 
 const filePath = text(1_024, 1);
-/** A file's text, or its bytes where it is no text. */
+/** A file's text, or its bytes if it is not text. */
 const fileContent = z.union([z.string(), z.strictObject({ base64: z.base64() })]);
 
 export const definitionUpload = named(

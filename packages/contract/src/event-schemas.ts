@@ -1,6 +1,6 @@
 /**
- * What happens to a run, by type. Bodies may gain fields: a client reads those it knows. A client that meets a type it does not know passes
- * over it, so what comes over a stream is read as `anyEvent`.
+ * The events of a run, by type. Bodies may gain fields: a client reads the fields it knows. A client ignores events of an unknown type, so
+ * events from a stream are parsed as `anyEvent`.
  */
 import { z } from "zod";
 import { named } from "./named.ts";
@@ -44,7 +44,7 @@ const fields = {
   warnings: z.array(warning).describe("what was warned of with it"),
 };
 
-/** @public Any event, of whatever type. */
+/** @public An event of any type. */
 export const anyEvent = z.object({ ...fields, type: z.string(), body: z.record(z.string(), z.unknown()) });
 
 function event<Type extends string, Body extends z.ZodRawShape>(type: Type, means: string, body: Body) {

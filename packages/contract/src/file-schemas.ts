@@ -4,7 +4,7 @@ import { count, hash, text } from "./values.ts";
 
 export const fileParams = z.object({ hash: hash.describe("the SHA-256 of the file, in hex") });
 export const storedFile = named("StoredFile", z.object({ hash, size: count }));
-/** One name: no folder, and neither of the names that mean a folder. */
+/** A single file name: no folders, and neither `.` nor `..`. */
 export const fileName = text(255, 1)
   .regex(/^[^/\\]+$/, "must be a file name")
   .refine((name) => name !== "." && name !== "..", "must be a file name")

@@ -1,9 +1,9 @@
 /**
  * Follows a run over server-sent events.
  *
- * F1  Every event is given once and in order: after a break the stream is asked for from the last `seq` that was given, and one that
- *     was given before is passed over.
- * F2  It ends with the stream's `end`, with a problem that waiting does not cure, or when the caller stops.
+ * F1  Every event is returned once and in order. After a break the stream is requested from the last returned `seq`, and repeated events
+ *     are skipped.
+ * F2  It ends with the stream's `end`, with a problem that waiting cannot solve, or when the caller stops.
  */
 import type { z } from "zod";
 import { anyEvent, type runEvent } from "./event-schemas.ts";
@@ -14,11 +14,11 @@ import { streamEnd } from "./run-schemas.ts";
 
 export interface FollowOptions {
   readonly signal?: AbortSignal;
-  /** Begin after this event. */
+  /** Start after this event. */
   readonly after?: number;
-  /** Told of each break, with what broke. */
+  /** Called at each break, with its error. */
   readonly onBreak?: (error: unknown) => void;
-  /** After so long without a sign of life the connection is taken for broken; the server sends one every 15 s. */
+  /** After this time without data the connection counts as broken. The server sends data every 15 s. */
   readonly silentMs?: number;
 }
 
@@ -26,7 +26,7 @@ export interface FollowOptions {
 export type RunEvent = z.output<typeof runEvent>;
 /** @public */
 export type StreamEnd = z.output<typeof streamEnd>;
-/** Returns how the run stood at the end; null: the caller stopped. */
+/** Returns the final state of the run; null: the caller stopped. */
 export type Follow = AsyncGenerator<RunEvent, StreamEnd | null>;
 
 interface Source {
@@ -56,12 +56,12 @@ export async function* followEvents(source: Source, options: FollowOptions = {})
         headers: { ...source.headers, accept: "text/event-stream", "last-event-id": String(last) },
         signal: connection.signal,
       });
-      // All was seen before.
+      // All events were returned before.
       if (response.status === 204 || response.body === null) return null;
       for await (const { event, data } of readEventStream(response.body, alive)) {
         failures = 0;
         if (event === "end") return streamEnd.parse(JSON.parse(data));
-        // Events with other names have no place in the run's history.
+        // Events with other names do not belong to the run's history.
         if (event !== "message") continue;
         const happened = anyEvent.parse(JSON.parse(data)) as RunEvent;
         if (happened.seq <= last) continue;
@@ -70,7 +70,7 @@ export async function* followEvents(source: Source, options: FollowOptions = {})
       }
     } catch (error) {
       if (stopped()) return null;
-      // What cannot be read will not be read better the next time.
+      // A retry would return the same unreadable event.
       if (!(error instanceof ApiProblem)) throw new ApiProblem(unclear(200), { cause: error });
       if (!error.passes) throw error;
       onBreak?.(error);

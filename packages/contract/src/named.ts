@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A schema that has a name of its own in the OpenAPI document; what it was described with before stays. */
+/** Gives a schema its own name in the OpenAPI document; its earlier description stays. */
 export function named<S extends z.ZodType>(id: string, schema: S): S {
   z.globalRegistry.add(schema, { ...z.globalRegistry.get(schema), id });
   return schema;

@@ -12,7 +12,7 @@ import { newWebhook, webhookBodies } from "./webhook-schemas.ts";
 const table = Object.entries(routes) as [string, Route][];
 
 describe("the OpenAPI document", () => {
-  it("is valid OpenAPI 3.1, and every reference leads somewhere", async () => {
+  it("is valid OpenAPI 3.1, and every reference has a target", async () => {
     const document = openapiDocument("1.2.3");
     const validator = new Validator();
     const result = await validator.validate(structuredClone(document));
@@ -24,7 +24,7 @@ describe("the OpenAPI document", () => {
     expect(JSON.stringify(document)).not.toContain("$defs");
   });
 
-  it("has an operation for every route, with a schema for each parameter of its path", () => {
+  it("has an operation for every route, with a schema for each path parameter", () => {
     const { paths } = openapiDocument("1.2.3") as { paths: Record<string, Record<string, { operationId: string }>> };
     for (const [name, route] of table) {
       expect(paths[route.path]?.[route.method.toLowerCase()]?.operationId).toBe(name);
@@ -48,8 +48,8 @@ interface Shown {
 const { paths: shownPaths } = openapiDocument("1.2.3") as { paths: Record<string, Record<string, Shown>> };
 const shown = Object.values(shownPaths).flatMap((methods) => Object.values(methods));
 
-describe("what the OpenAPI document tells people", () => {
-  it("has every description of the schemas", () => {
+describe("the descriptions in the OpenAPI document", () => {
+  it("include every description of the schemas", () => {
     const folder = import.meta.dirname;
     const text = JSON.stringify(openapiDocument("1.2.3"));
     const sources = readdirSync(folder).filter((file) => /(-schemas|values)\.ts$/.test(file));
@@ -62,7 +62,7 @@ describe("what the OpenAPI document tells people", () => {
     expect(described.filter((literal) => !text.includes(literal.slice(1, -1)))).toEqual([]);
   });
 
-  it("describes every parameter, and says which are needed", () => {
+  it("cover every parameter, and state which ones are required", () => {
     for (const { operationId, parameters = [] } of shown) {
       for (const { name, description } of parameters) expect(description, `${operationId} ${name}`).toBeTruthy();
     }
@@ -71,7 +71,7 @@ describe("what the OpenAPI document tells people", () => {
     expect(tries?.parameters?.find(({ name }) => name === "work")).toMatchObject({ example: "ada@example.edu" });
   });
 
-  it("has an example of every body that fits its schema", () => {
+  it("include an example of every request body that matches its schema", () => {
     const takers = table.filter(([, { body }]) => body !== undefined).map(([name]) => name);
     expect(Object.keys(requestExamples).sort()).toEqual(takers.sort());
     for (const [name, { body }] of table) {
@@ -81,7 +81,7 @@ describe("what the OpenAPI document tells people", () => {
     }
   });
 
-  it("has an example of every answer that fits its schema", () => {
+  it("include an example of every answer that matches its schema", () => {
     for (const [name, { answer }] of table) {
       if (answer.kind !== "json") continue;
       const operation = shown.find(({ operationId }) => operationId === name);
@@ -90,7 +90,7 @@ describe("what the OpenAPI document tells people", () => {
     }
   });
 
-  it("describes the body of every webhook delivery, with a valid example", () => {
+  it("cover the body of every webhook delivery, with a valid example", () => {
     type Told = { post: { requestBody: { content: { "application/json": { schema: object; example: unknown } } } } };
     const { webhooks } = openapiDocument("1.2.3") as { webhooks: Record<string, Told> };
     const events = Object.keys(webhookBodies);
@@ -103,7 +103,7 @@ describe("what the OpenAPI document tells people", () => {
     }
   });
 
-  it("names the headers of every answer", () => {
+  it("name the headers of every answer", () => {
     for (const { operationId, responses } of shown) {
       for (const [status, { headers }] of Object.entries(responses)) {
         expect(Object.keys(headers ?? {}), `${operationId} ${status}`).toContain("x-request-id");
@@ -118,7 +118,7 @@ describe("what the OpenAPI document tells people", () => {
     expect(headerOf("logIn", 200)).toContain("set-cookie");
   });
 
-  it("has a schema of its own for each type of event", () => {
+  it("include a separate schema for each type of event", () => {
     const { schemas } = openapiDocument("1.2.3").components as { schemas: Record<string, { oneOf?: unknown[] }> };
     expect(schemas.RunEvent?.oneOf).toHaveLength(11);
     expect(Object.keys(schemas)).toEqual(expect.arrayContaining(["RunStartedEvent", "AskExpiredEvent", "StreamEnd"]));
@@ -126,7 +126,7 @@ describe("what the OpenAPI document tells people", () => {
   });
 });
 
-it("docs/api.md names every code of a problem, beside its status", () => {
+it("docs/api.md names every problem code with its status", () => {
   const page = readFileSync(join(import.meta.dirname, "../../../docs/api.md"), "utf8");
   const rows = page.split("\n").filter((line) => /^\| \d{3}/.test(line));
   for (const [code, [status]] of Object.entries(problemCodes)) {
@@ -136,12 +136,12 @@ it("docs/api.md names every code of a problem, beside its status", () => {
 });
 
 describe("the route table", () => {
-  it("lets nobody in without a key but to health, documents and the login", () => {
+  it("requires a key except for health, documents and the login", () => {
     const open = table.filter(([, { access }]) => access === "public").map(([name]) => name);
     expect(open.sort()).toEqual(["getDocs", "getLive", "getOpenapi", "getReady", "logIn"]);
   });
 
-  it("knows every code it names, and every code has a status that fits", () => {
+  it("names only defined problem codes, and every code has an error status", () => {
     for (const [, { problems = [] }] of table) for (const code of problems) expect(problemCodes[code]).toBeDefined();
     for (const [status] of Object.values(problemCodes)) expect(status).toBeGreaterThanOrEqual(400);
   });

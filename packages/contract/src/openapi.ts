@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, written from the route table. */
+/** Generates the OpenAPI 3.1 document from the route table. */
 import { z } from "zod";
 import { nameOf } from "./named.ts";
 import { makeProblem, type ProblemCode, problem, problemCodes } from "./problem.ts";
@@ -10,7 +10,7 @@ import { webhookBodies } from "./webhook-schemas.ts";
 
 type Json = { [key: string]: unknown };
 
-/** What any route may answer: by what it takes and who may use it. */
+/** Problems that any route may return. Others follow from a route's parts and access. */
 const always: readonly ProblemCode[] = ["RATE_LIMITED", "INTERNAL", "UNAVAILABLE"];
 
 export function openapiDocument(version: string): Json {
@@ -56,7 +56,7 @@ function operation(name: RouteName, route: Route, schemas: Json, problemRef: Jso
   const codes = new Set<ProblemCode>([...always, ...(route.problems ?? [])]);
   if (access !== "public") codes.add("UNAUTHENTICATED").add("FORBIDDEN");
   if (params !== undefined) codes.add("NOT_FOUND");
-  // A query parameter that a route does not have is refused by every route.
+  // Every route refuses unknown query parameters.
   codes.add("INVALID");
   if (body !== undefined || upload === true) codes.add("TOO_LARGE").add("UNSUPPORTED_TYPE");
   const parameters = [
@@ -234,7 +234,7 @@ function parametersOf(place: "path" | "query" | "header", schema: z.ZodObject | 
       required: place === "path" || whole.required?.includes(name) === true,
       ...(description === undefined ? {} : { description }),
       schema: rest,
-      // Without it a request that is made of the document is refused.
+      // Without an example, a request built from the document is refused.
       ...(place === "query" && whole.required?.includes(name) === true
         ? { example: sampleOf(rest, schemas, name) }
         : {}),
@@ -242,7 +242,7 @@ function parametersOf(place: "path" | "query" | "header", schema: z.ZodObject | 
   });
 }
 
-/** Named schemas become components; what refers to them refers to those. */
+/** Named schemas become components; references point to the components. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
   const {
     $schema: _,
@@ -252,11 +252,11 @@ function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
     io,
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => {
-      // Zod leaves the default out where a text is read into the value.
+      // Zod omits the default if a text is parsed into the value.
       if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue as never;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      // Answers may gain fields: a client must not break on them.
+      // Answers may gain fields, and a client must not break on them.
       if (io === "output") delete jsonSchema.additionalProperties;
     },
   }) as Json & { $defs?: Record<string, Json> };

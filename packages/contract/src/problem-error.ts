@@ -1,6 +1,6 @@
 import type { ProblemError as Part, Problem, ProblemCode } from "./problem.ts";
 
-/** What a client finds by itself. */
+/** Problems that the client itself detects. */
 export const clientProblemCodes = {
   SERVER_UNREACHABLE: { means: "No answer came.", fix: "Check the address of the server, and that it runs." },
   SERVER_UNCLEAR: {
@@ -13,7 +13,7 @@ export const clientProblemCodes = {
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 
-/** What a client throws: the server's problem, or what kept it from answering. */
+/** The error that a client throws: the server's problem, or the reason why no answer came. */
 export class ApiProblem extends Error {
   override readonly name = "ApiProblem";
   readonly problem: Problem;
@@ -35,7 +35,7 @@ export class ApiProblem extends Error {
     this.errors = problem.errors ?? [];
   }
 
-  /** As the other errors of this program have it. */
+  /** The same name as in the other errors of this program. */
   get fix(): string | undefined {
     return this.hint;
   }

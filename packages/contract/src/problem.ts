@@ -1,4 +1,4 @@
-/** One shape for everything that goes wrong (RFC 9457), with a stable code and what to do about it. */
+/** One shape for all errors (RFC 9457), with a stable code and advice. */
 import { z } from "zod";
 import { named } from "./named.ts";
 

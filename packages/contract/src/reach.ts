@@ -1,8 +1,8 @@
-/** Asks the server, and says in one shape what kept it from answering. */
+/** Sends a request to the server, and reports all failures in one shape. */
 import { type Problem, problem as problemSchema } from "./problem.ts";
 import { ApiProblem } from "./problem-error.ts";
 
-/** A response that is no success is thrown as what it says. */
+/** Throws the problem of a response that is not a success. */
 export async function reach(ask: typeof fetch, url: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {

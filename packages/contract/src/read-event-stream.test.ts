@@ -15,7 +15,7 @@ async function readCut(text: string, size: number): Promise<StreamedEvent[]> {
 }
 
 describe("an event stream", () => {
-  it("is the same however it is cut into pieces", async () => {
+  it("is read the same, however it is split into pieces", async () => {
     const text =
       ': hello\nid: 1\ndata: {"a":\ndata: "é"}\n\nid: 2\r\nevent: end\r\ndata:x\r\n\r\ndata: never finished\n';
     for (let size = 1; size <= text.length; size += 1) {

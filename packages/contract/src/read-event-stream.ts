@@ -1,6 +1,6 @@
 /**
- * The text/event-stream format, as the HTML standard has it. An event is given when its blank line has come, never in part. A connection
- * that breaks is thrown as an unreachable server.
+ * Reads the text/event-stream format of the HTML standard. An event is returned after its blank line has arrived, never in part. A broken
+ * connection throws the error for an unreachable server.
  */
 import { unreachable } from "./reach.ts";
 
@@ -12,7 +12,7 @@ export interface StreamedEvent {
 
 const mostCharacters = 64 * 1024 * 1024;
 
-/** `alive` is called for whatever comes, comments included. */
+/** `alive` is called for all received data, including comments. */
 export async function* readEventStream(
   body: ReadableStream<Uint8Array>,
   alive: () => void = () => undefined,

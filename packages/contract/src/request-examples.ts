@@ -1,4 +1,4 @@
-/** A body for every route that takes one, for people who try it. Tests hold each against its schema. */
+/** An example body for every route that accepts one. Tests check each against its schema. */
 import type { RouteName } from "./routes.ts";
 
 const definition = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";

@@ -1,4 +1,7 @@
-/** Who may do what. A role is a set of scopes; a key may be given fewer than its roles have, never more. What a route asks for is its `access` in routes.ts. */
+/**
+ * Roles and scopes. A role is a set of scopes. A key may have fewer scopes than its roles, never more. The scope that a route requires is
+ * its `access` in routes.ts.
+ */
 import { z } from "zod";
 import { named } from "./named.ts";
 
@@ -30,10 +33,12 @@ export type Role = (typeof roles)[number];
 export const roleSchema = named("Role", z.enum(roles));
 
 const reading = ["definitions:read", "runs:read", "batches:read", "files:read", "models:read", "usage:read"] as const;
-/** Who is behind a pseudonym is a right of its own. */
+/** Reading the person behind a pseudonym is a separate right. */
 const grading = ["batches:write", "members:read", "grades:write"] as const;
 
-/** ops belongs to the installation: queues, workers, metrics, tenants. It sees ids and counts, no names, texts or files of anybody. */
+/**
+ * ops belongs to the installation: queues, workers, metrics, tenants. It sees ids and counts, but no names, texts or files of any tenant.
+ */
 const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
   owner: [
     ...reading,
@@ -46,7 +51,7 @@ const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
   ops: ["models:read", "ops:read", "ops:write"],
 };
 
-/** What roles allow, narrowed where a key names its scopes. */
+/** The scopes of the roles, restricted if a key names its scopes. */
 export function effectiveScopes(held: readonly Role[], narrowed: readonly Scope[] | null): ReadonlySet<Scope> {
   const all = new Set(held.flatMap((role) => scopesOf[role]));
   return narrowed === null ? all : new Set(narrowed.filter((scope) => all.has(scope)));

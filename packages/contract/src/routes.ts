@@ -1,6 +1,6 @@
 /**
- * Every route there is. The server registers from this table, the client is typed by it, the OpenAPI document is written from it; the
- * names are the document's operation ids and the audit log's actions, and never change.
+ * The table of all routes. The server registers its routes from it, the client takes its types from it, and the OpenAPI document is
+ * generated from it. The names are the document's operation ids and the audit log's actions, and never change.
  */
 import type { z } from "zod";
 import * as access from "./access-schemas.ts";

@@ -108,7 +108,7 @@ export const run = named(
   }),
 );
 
-/** Amounts a run may not go beyond; absent: what the workflow says. */
+/** Limits of a run; default: the limits of the workflow. */
 export const caps = named(
   "Caps",
   z.strictObject({
@@ -125,7 +125,7 @@ export const caps = named(
   }),
 );
 
-/** A variable's text is bounded by the operator (CEILING_VALUE_CHARS); this is what a request may bring at all. */
+/** The operator limits a variable's text (CEILING_VALUE_CHARS). This is the limit for any request. */
 const variables = z
   .record(text(200, 1), z.string().max(8 * 1024 * 1024))
   .refine((given) => Object.keys(given).length <= 500, "at most 500 variables");
@@ -322,7 +322,7 @@ export const eventPage = named(
     ended: z.boolean().describe("true: nothing comes after these"),
   }),
 );
-/** What a fold of a run's events came to, compared with what is stored. */
+/** The result of replaying a run's events, compared with the stored state. */
 export const replay = named(
   "Replay",
   z.object({
@@ -337,7 +337,7 @@ export const replay = named(
 export const streamQuery = z.object({
   after: after.optional().describe("as Last-Event-ID, which counts before it"),
 });
-/** `12`: the 12th event was seen; `12-end`: and the end after it. */
+/** `12`: the client has received the 12th event; `12-end`: and the end after it. */
 const lastEventId = z
   .string()
   .regex(/^\d{1,15}(-end)?$/, "must be the id of an event")

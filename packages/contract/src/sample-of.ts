@@ -1,6 +1,6 @@
 /**
- * A value that fits a JSON Schema of the OpenAPI document, for its examples: the first of several forms, one item of a list, and texts that
- * look like what their field is called.
+ * Generates a value that matches a JSON Schema, for the examples of the OpenAPI document: the first of several alternatives, one item per
+ * list, and texts that match the field's name.
  */
 type Json = { readonly [key: string]: unknown };
 

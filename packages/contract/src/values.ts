@@ -1,6 +1,6 @@
 /**
- * Values as they come over the wire. Postgres keeps neither NUL nor half a surrogate pair, so a text that is looked for or is a name has
- * neither; what a run is given (variables, answers) may have them, and the store neutralises it.
+ * Values in requests and answers. Postgres stores neither NUL nor half a surrogate pair, so texts for searches and names may contain
+ * neither. The input of a run (variables, answers) may contain them, and the store neutralises it.
  */
 import { z } from "zod";
 
@@ -25,7 +25,7 @@ export const hash = z
   .string()
   .regex(/^[0-9a-f]{64}$/)
   .meta({ examples: ["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"] });
-/** Postgres and JSON know the years 1 to 9999, and an offset may lead out of them. */
+/** Postgres and JSON support the years 1 to 9999, and an offset may exceed this range. */
 export const time = z.iso.datetime({ offset: true }).refine((value) => {
   const year = new Date(value).getUTCFullYear();
   return year >= 1 && year <= 9_999;
@@ -42,7 +42,7 @@ export function whole(least: number, most: number) {
   );
 }
 
-/** `a=1&a=2`, and also `a=1`. */
+/** Accepts `a=1&a=2`, and also `a=1`. */
 export function many<S extends z.ZodType>(item: S, most: number) {
   return z.preprocess(
     (value) => (value === undefined || Array.isArray(value) ? value : [value]),
@@ -55,7 +55,7 @@ export const flag = z.preprocess(
   z.boolean("must be true or false"),
 );
 
-/** Of a start that is accepted and will have to wait. */
+/** Warnings about a start that is accepted but must wait. */
 export const startWarnings = z
   .array(z.object({ code: z.string(), message: z.string() }))
   .describe("what it will wait for, such as a worker that can run commands; empty: nothing known");
@@ -66,7 +66,7 @@ export const pair = text(4_300).regex(/^[^=]+=/, "must be KEY=VALUE");
 export const limit = whole(1, 200).default(50).describe("how many items a page has at most");
 export const cursor = text(200).describe("`next` of the page before");
 
-/** Of a list that is short as a rule: one page has all of it. */
+/** For a list that is usually short: one page contains all of it. */
 export const listQuery = z.object({
   limit: whole(1, 200).default(200).describe("how many items a page has at most"),
   cursor: text(600).optional().describe("`next` of the page before"),

@@ -87,7 +87,7 @@ function told<Type extends string, Data extends z.ZodType>(type: Type, means: st
   );
 }
 
-/** Bodies may gain fields: a receiver reads those it knows. */
+/** Bodies may gain fields: a receiver reads the fields it knows. */
 export const webhookBodies = {
   "run.ended": told(
     "run.ended",

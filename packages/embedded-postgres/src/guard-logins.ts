@@ -1,11 +1,12 @@
-// Who may log in to a server that root started. Its files belong to a system user (choose-server-user.ts), and so does its socket;
-// other programs may run as that user, and must not become superuser of our database by it.
+// Restricts logins to a server that root started. Its files and its socket belong to a system user (choose-server-user.ts). Other programs
+// may run as that user, and must not become superuser of our database.
 //
-// L1 The kernel says who connects (peer), and only root is our role. There is no password that could be stolen or lost.
-// L2 The rules stand in two files of our own beside the cluster's pg_hba.conf, which stays as it is. They are written anew before
-//    each start, each whole or not at all: a kill -9 anywhere leaves nothing that the next start does not replace, a database
-//    of an older version is guarded from its next start on, and an older version still starts this one.
-// L3 A directory that is not root's belongs to an ordinary user, who may use the database whoever started it: no rules.
+// L1 The kernel identifies the connecting user (peer), and only root maps to our role. There is no password that could be stolen or lost.
+// L2 The rules are in two files of our own beside the cluster's pg_hba.conf, which stays unchanged. They are written again before each
+//    start, each completely or not at all. After kill -9 at any point, the next start replaces the files. A database of an older version is
+//    guarded from its next start on, and an older version can still start this one.
+// L3 A directory that does not belong to root belongs to an ordinary user. That user may use the database, even if root started it: no
+//    rules.
 import { open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ServerUser } from "./choose-server-user.ts";
@@ -16,11 +17,11 @@ const rulesName = "markmill_hba.conf";
 const namesName = "markmill_ident.conf";
 const unfinishedName = "markmill_rules.new";
 
-/** Server settings that put the rules in force; none where the owner of the files is the user. */
+/** Server settings that activate the rules; none if the owner of the files is the user. */
 export async function guardLogins(data: string, user: ServerUser): Promise<readonly string[]> {
   if (user.kind === "self" || (await stat(dirname(data))).uid !== 0) return [];
   const names = namesOfRoot(await readFile("/etc/passwd", "utf8").catch(() => ""));
-  // The server could not name root either, and would let nobody in.
+  // The server could not name root either, and would refuse all logins.
   if (names.length === 0) return [];
   const left = join(data, unfinishedName);
   await rm(left, { force: true });
@@ -30,7 +31,7 @@ export async function guardLogins(data: string, user: ServerUser): Promise<reado
   return [`hba_file=${seen}/${rulesName}`, `ident_file=${seen}/${namesName}`];
 }
 
-/** All names of uid 0: which of them the server is told is the system's choice. */
+/** All names of uid 0. The system decides which of these names the server sees. */
 export function namesOfRoot(passwd: string): string[] {
   return passwd.split("\n").flatMap((line) => {
     const [name = "", , uid] = line.split(":");
@@ -38,7 +39,10 @@ export function namesOfRoot(passwd: string): string[] {
   });
 }
 
-/** The directory is another user's: nothing that stands there is followed, and the server reads the file by its group. */
+/**
+ * Writes a file completely or not at all. The directory belongs to another user: no link in it is followed, and the server reads the file
+ * through its group.
+ */
 async function writeWhole(
   unfinished: string,
   path: string,

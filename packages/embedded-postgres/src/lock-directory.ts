@@ -1,9 +1,9 @@
-// One process at a time creates, starts or stops the server of a directory.
+// Ensures that only one process at a time creates, starts or stops the server of a directory.
 //
 // L1 The lock is a file created exclusively; it names its holder by pid and start time.
-// L2 A lock whose holder is gone is broken, and only under a second exclusive file, so that two who see the same dead lock
-//    cannot remove each other's fresh one.
-// L3 A lock file without a readable holder is one being written: it counts as held for a few seconds.
+// L2 A lock whose holder is gone is broken, and only under a second exclusive file. So two processes that see the same dead lock cannot
+//    remove each other's new lock.
+// L3 A lock file without a readable holder is being written: it counts as held for a few seconds.
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

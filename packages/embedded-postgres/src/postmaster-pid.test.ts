@@ -4,7 +4,7 @@ import { parsePostmasterPid } from "./postmaster-pid.ts";
 const note = (socket: string, status: string) =>
   ["4711", "/proc/self/fd/3", "1794797678", "5432", socket, "", " 16039945         4", status, ""].join("\n");
 
-describe("parsePostmasterPid", () => {
+describe("parsing postmaster.pid", () => {
   it("resolves the socket's directory against the data directory", () => {
     expect(parsePostmasterPid(note(".", "ready   "), "/p/data")).toEqual({
       pid: 4711,
@@ -17,11 +17,11 @@ describe("parsePostmasterPid", () => {
     });
   });
 
-  it("takes a file that is still being written for a server that is starting", () => {
+  it("treats a file that is still being written as a starting server", () => {
     expect(parsePostmasterPid("4711\n/p/data\n", "/p/data")).toMatchObject({ pid: 4711, status: "starting" });
   });
 
-  it("a torn file names no process", () => {
+  it("finds no process in a broken file", () => {
     expect(parsePostmasterPid("", "/p/data").pid).toBe(0);
   });
 });

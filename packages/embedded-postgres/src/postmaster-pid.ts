@@ -1,5 +1,5 @@
-// The server's own note about itself. Lines: 1 pid, 2 data directory, 3 start time, 4 port, 5 socket directory, 6 listen
-// address, 7 shared memory, 8 status.
+// Reads postmaster.pid, the server's own note. Lines: 1 pid, 2 data directory, 3 start time, 4 port, 5 socket directory, 6 listen address,
+// 7 shared memory, 8 status.
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -36,21 +36,21 @@ export async function findPostmaster(data: string): Promise<Postmaster | null> {
   const process = identifyProcess(pid);
   if (process === null) return null;
   if (await worksElsewhere(pid, data)) {
-    // The machine went down and the pid now belongs to another program. Postgres would take that program for its own server
-    // and refuse to start. (The file of a server that merely died is left to Postgres: it also guards live backends.)
+    // The machine went down, and the pid now belongs to another program. Postgres would mistake that program for its own server and refuse
+    // to start. (If only the server was killed, Postgres handles the file itself: it also guards live backends.)
     await rm(path, { force: true });
     return null;
   }
   return { process, ...note };
 }
 
-/** How long a server that is just starting may take between making its note and writing it. */
+/** How long a starting server may take between creating its note and writing it. */
 const writingMs = 1_000;
 
 /**
- * A note without a pid (empty, or zeros) is what a machine that went down in the middle of a write leaves. Postgres refuses to start beside it.
- * While a process works in the directory the note stays: a server without its note ends within a minute, and its backends with it.
- * The caller holds the directory's lock. kill -9 in between: the next start finds the same note and removes it.
+ * Removes a note without a pid (empty, or zeros). A machine that went down in the middle of a write leaves such a note, and Postgres
+ * refuses to start beside it. While a process works in the directory the note stays: a server without its note ends within a minute, with
+ * its backends. The caller must hold the directory's lock. After kill -9 in between, the next start finds the same note and removes it.
  */
 export async function removeBrokenNotes(data: string, paths: readonly string[]): Promise<void> {
   for (const path of paths) {
@@ -65,20 +65,23 @@ async function isBroken(path: string): Promise<boolean> {
   return text !== null && !/^\s*-?[1-9]/.test(text);
 }
 
-/** Whether any process has the directory as its working directory, as a server and its backends have. */
+/** Whether any process has the directory as its working directory, as a server and its backends do. */
 async function isWorkedIn(data: string): Promise<boolean> {
   const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
   for (const pid of pids) if ((await readlink(`/proc/${pid}/cwd`).catch(() => "")) === data) return true;
   return false;
 }
 
-/** A server's working directory is its data directory. False where the system does not tell. */
+/**
+ * Whether the process works in another directory: a server's working directory is its data directory. False if the system does not report
+ * it.
+ */
 async function worksElsewhere(pid: number, data: string): Promise<boolean> {
   if (process.platform !== "linux") return false;
   try {
     return (await readlink(`/proc/${pid}/cwd`)) !== data;
   } catch (error) {
-    // Not ours to look at, so a process of another user: the server runs as us, or we are root and may look.
+    // We may not read it, so the process belongs to another user: the server runs as our user, or we are root and may read it.
     return error instanceof Error && "code" in error && error.code === "EACCES";
   }
 }

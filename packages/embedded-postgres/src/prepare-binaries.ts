@@ -1,9 +1,9 @@
-// Makes one candidate runnable for the user who will run the server, or says why it is not.
+// Prepares one candidate so that the server's user can run it, or returns why this is not possible.
 //
 // B1 "Runnable" is proven by running `postgres --version` and `initdb --version` as that user.
-// B2 The links an install script would have made are made here, for installs with scripts switched off.
-// B3 Programs the user cannot reach (a checkout below a private home, a read-only install without its links) are copied, about
-//    60 MB, to a place it can. A copy appears whole, by rename, under a name that carries its content's version.
+// B2 The links that an install script would have created are created here, for installs with scripts switched off.
+// B3 Programs that the user cannot reach (a checkout below a private home, a read-only install without its links) are copied, about 60 MB,
+//    to a place that the user can reach. A copy appears complete, by a rename, under a name that contains its content's version.
 import { constants } from "node:fs";
 import { access, chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, rmdir, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ export async function prepareBinaries(
       if (copied.ok) return copied;
       reasons.push(copied.reason);
       await rm(copy, { recursive: true, force: true });
-      // Only if nothing else is in it.
+      // Removes the parent folder only if it is empty.
       await rmdir(parent).catch(() => undefined);
     } catch (error) {
       reasons.push(`copy to ${parent}: ${error instanceof Error ? error.message : error}`);
@@ -56,7 +56,9 @@ async function probe(bin: string, user: ServerUser): Promise<Preparation> {
   return { ok: true, binaries: { ...binaries, major } };
 }
 
-/** Errors are left to the probe: a link that is there already is fine, one that cannot be made here is made in a copy. */
+/**
+ * Errors are ignored here and found by the probe: an existing link is fine, and a link that cannot be created here is created in a copy.
+ */
 async function linkLibraries(native: string): Promise<void> {
   const list = await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]");
   const links: { source: string; target: string }[] = JSON.parse(list);
@@ -70,7 +72,7 @@ async function linkLibraries(native: string): Promise<void> {
   }
 }
 
-/** A lent user cannot enter the caller's private directories; the caller's own copy stays beside its data. */
+/** A lent user cannot enter the caller's private directories. The caller's own copy stays beside its data. */
 function copyPlaces(user: ServerUser, directory: string): string[] {
   return user.kind === "self" ? [directory] : ["/var/cache/markmill", join(tmpdir(), "markmill-cache")];
 }
@@ -103,7 +105,7 @@ async function copyBinaries(native: string, parent: string): Promise<string> {
   return copy;
 }
 
-/** The install may have been made under a strict umask. */
+/** The install may have been created under a strict umask. */
 async function openToReaders(copy: string): Promise<void> {
   await chmod(copy, 0o755);
   for (const entry of await readdir(copy, { recursive: true, withFileTypes: true })) {
@@ -113,7 +115,7 @@ async function openToReaders(copy: string): Promise<void> {
   }
 }
 
-/** In a shared place somebody else could have prepared programs for us to run. */
+/** In a shared folder, another user could have prepared programs for us to run. */
 async function refuseForeign(path: string): Promise<void> {
   const entry = await lstat(path);
   if (!entry.isDirectory() || entry.uid !== process.getuid?.() || (entry.mode & 0o022) !== 0) {

@@ -1,5 +1,5 @@
-// Runs initdb and probes: as another user when told, with an environment of our own so that PGDATA, PGPORT or a locale of the
-// caller change nothing, and with messages in English for the translation of errors.
+// Runs initdb and the probes, as another user if requested. They get their own environment, so that PGDATA, PGPORT or a locale of the
+// caller have no effect, and English messages for the translation of errors.
 import { spawn } from "node:child_process";
 import { open } from "node:fs/promises";
 import type { ServerUser } from "./choose-server-user.ts";
@@ -8,7 +8,7 @@ export const programEnvironment: Record<string, string> = { PATH: "/usr/bin:/bin
 
 export type ProgramOutcome = { readonly ok: boolean; readonly output: string };
 
-/** Never throws: a program that cannot be executed (EACCES, ENOENT) is an outcome like any other. */
+/** Never throws: a program that cannot be executed (EACCES, ENOENT) is an ordinary outcome. */
 export async function runProgram(
   file: string,
   args: readonly string[],

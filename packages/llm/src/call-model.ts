@@ -1,28 +1,27 @@
-// One paid call, from the memo to the settled bill.
+// Makes one paid model call: from the lookup of a stored reply to the booked cost.
 //
-// I3: a reply that reached us is recorded under (activity, call index, request hash) before anyone sees it; the same key never
-// reaches the endpoint again.
-// A cap is never passed: the worst case is reserved before the request leaves, and a reservation ends only by being settled
-// (with the real usage, or with the worst case when the endpoint may have billed an attempt we saw no usage of) or released
-// (when it surely billed nothing: a request that was never written to a connection, or was refused).
+// I3: a received reply is recorded under (activity, call index, request hash) before any other code uses it. The endpoint never receives a
+// request with the same key again.
+// A cap is never exceeded. The worst case is reserved before the request leaves. A reservation ends only in two ways. It is settled, with
+// the real usage, or with the worst case if the endpoint may have billed an attempt whose usage we do not know. Or it is released, if the
+// attempt certainly cost nothing: the request was never written to a connection, or it was refused.
 //
-// kill -9 after each numbered line, and what the next attempt of the activity finds:
+// After kill -9 at each numbered line, the next attempt of the activity finds:
 //   1 find     nothing happened.
-//   2 take     a rate slot passes unused; a probe is given to another when its time is over.
-//   3 reserve  an open reservation. The next reserve of the same call turns it into spending, because from here on nobody can
-//              tell whether the request left: the budget errs to the careful side by one worst case. A call may wait for its slot here,
-//              where models answer within a moment.
-//   4 complete as 3; the endpoint may bill the request twice (it gets the same idempotency key, which some honour).
-//   5 record   the reply is found by 1; the reservation still open is settled with the reply's own usage.
-//   6 settle   the reply is found by 1; settling again finds no open reservation and changes nothing. A ledger whose record settles
-//              makes 5 and 6 one act.
-//   7 heard    as 6; others learn a little later that a paused endpoint answers again.
+//   2 take     a rate slot expires unused; when a probe's time is over, another call becomes the probe.
+//   3 reserve  an open reservation. The next reserve of the same call books it as spending, because it is unknown whether the request left:
+//              the budget counts at most one worst case too much. If the model answers quickly, a call may wait for its slot here.
+//   4 complete like 3. The endpoint may bill the request twice. Both requests have the same idempotency key, and some endpoints honour it.
+//   5 record   step 1 finds the reply; the open reservation is settled with the reply's own usage.
+//   6 settle   step 1 finds the reply; settling again finds no open reservation and changes nothing. If the ledger's record also settles,
+//              steps 5 and 6 are one step.
+//   7 heard    like 6; other workers learn slightly later that a paused endpoint answers again.
 //
-// Of two replies to the same call (its first holder lost its connection, and its reply came late) the first that is recorded counts for
-// both. Each of them was paid, and is booked.
+// There may be two replies to the same call: the first worker lost its connection, and its reply arrived late. The first recorded reply
+// then counts for both workers. Both replies were paid for, and both are booked.
 //
-// An empty reply is paid for, so it is recorded like any other, and is what became of the attempt that got it. A later attempt of the
-// activity passes over it and asks under the next call index.
+// An empty reply is paid for, so it is recorded like any other, and it is the result of its attempt. A later attempt of the activity skips
+// it and uses the next call index.
 import { createHash } from "node:crypto";
 import { likelyPromptTokens } from "./estimate-tokens.ts";
 import { findModel, type ModelCatalogue } from "./model-catalogue.ts";
@@ -43,17 +42,17 @@ export interface CallKey {
 
 export interface Remembered {
   readonly reply: ModelReply;
-  /** The attempt of the activity that got it. */
+  /** The attempt of the activity that received it. */
   readonly attempt: number;
 }
 
 export interface CallLedger {
-  /** A record closes the call's open reservation too, with the reply's own usage. Absent: it does not. */
+  /** `record` also closes the call's open reservation, with the reply's own usage. Default: it does not. */
   readonly settles?: true;
   find(call: CallKey): Promise<Remembered | undefined>;
   /**
-   * Resolves once the reply is committed, with the reply that stands under the key: this one, or an earlier one, which a second record does
-   * not change. Rejects with an error whose `transient` is true where it may succeed later (a full disk, a database that is away).
+   * Resolves once the reply is committed. Returns the reply stored under the key: this one, or an earlier one, which a second record does
+   * not change. Rejects with an error whose `transient` is true if a retry may succeed (a full disk, an unreachable database).
    */
   record(call: CallKey, remembered: Remembered): Promise<ModelReply>;
 }
@@ -66,7 +65,7 @@ interface Spending {
   readonly certain: boolean;
 }
 
-/** What an attempt adds to the account of its run. */
+/** The usage that an attempt adds to its run's account. */
 export interface Booked {
   readonly calls: number;
   readonly promptTokens: number;
@@ -78,11 +77,11 @@ export interface Booked {
 type ReservedLimit = "LIMIT_COST" | "LIMIT_TOKENS" | "LIMIT_CHARACTERS";
 
 type Reserved =
-  /** `left`: what a killed worker had open for the same call, now spending. */
+  /** `left`: the reservation that a killed worker left open for the same call. It is now booked as spending. */
   | { readonly ok: true; readonly left?: Booked }
   | {
       readonly ok: false;
-      /** LIMIT: the run's own cap. BATCH_BUDGET: that of many runs, for which this one waits. */
+      /** The limit codes: the run's own cap. BATCH_BUDGET: the shared budget of many runs; this run waits for it. */
       readonly code: ReservedLimit | "BATCH_BUDGET_SPENT" | "BATCH_BUDGET_RESERVED";
       readonly message: string;
       readonly left?: Booked;
@@ -90,11 +89,13 @@ type Reserved =
 
 /** At most one reservation is open per (activity, call index). */
 export interface BudgetPort {
-  /** Atomic against all other workers. One still open for the same call was left by a killed worker: it becomes spending. */
+  /**
+   * Atomic against all other workers. If a reservation for the same call is still open, a killed worker left it: it is booked as spending.
+   */
   reserve(call: CallKey, worstCase: WorstCase, sent: { model: string; characters: number }): Promise<Reserved>;
-  /** Closes the open reservation and adds the spending; none open: changes nothing. */
+  /** Closes the open reservation and adds the spending. Without an open reservation it changes nothing. */
   settle(call: CallKey, spending: Spending): Promise<void>;
-  /** Closes the open reservation and adds nothing; none open: changes nothing. */
+  /** Closes the open reservation and adds nothing. Without an open reservation it changes nothing. */
   release(call: CallKey): Promise<void>;
 }
 
@@ -104,17 +105,17 @@ export interface CallPorts {
   readonly ledger: CallLedger;
   readonly budget: BudgetPort;
   readonly rate: RatePort;
-  /** Waits until a call comes next among those that want to ask. Absent: there is no limit. */
+  /** Waits until this call is the next in the queue for a slot. Default: no limit. */
   readonly slot?: (signal: AbortSignal | undefined) => Promise<ModelSlot>;
-  /** A reply that is paid for could not be recorded, told once per call; it is held and tried again. */
+  /** Called once per call when a paid reply could not be recorded. The reply is kept and recording is retried. */
   readonly onUnrecorded?: (error: unknown) => void;
 }
 
 export interface ModelCall {
   readonly activityId: string;
-  /** From 1: which try of the activity this is. */
+  /** The number of this attempt of the activity, from 1. */
   readonly attempt: number;
-  /** From 0, in the order the activity makes its calls. */
+  /** From 0, in the order in which the activity makes its calls. */
   readonly callIndex: number;
   readonly request: ModelRequest;
   readonly signal?: AbortSignal;
@@ -122,24 +123,24 @@ export interface ModelCall {
 }
 
 export type CallOutcome = {
-  /** What this call, and what it found left over, cost or may have cost; null: nothing. */
+  /** The cost, or possible cost, of this call and of a reservation that it found open; null: none. */
   readonly booked: Booked | null;
-  /** Under which the last question was asked. */
+  /** The call index of the last request. */
   readonly callIndex: number;
 } & (
   | {
       readonly kind: "replied";
       readonly reply: ModelReply;
-      /** With the call index it names the reply among those of the activity. */
+      /** Together with the call index it names the reply among those of the activity. */
       readonly requestHash: string;
-      /** Answered from the ledger; nothing was sent. */
+      /** Answered from the ledger; no request was sent. */
       readonly remembered: boolean;
     }
   | { readonly kind: "limited"; readonly code: ReservedLimit; readonly message: string }
   | { readonly kind: "failed"; readonly failure: ModelFailure }
 );
 
-/** Calls under way end, and with them what they reserve. */
+/** How long a call waits when the budget is fully reserved. Running calls end soon and free their reservations. */
 const reservedWaitMs = 2_000;
 
 export async function callModel(ports: CallPorts, call: ModelCall): Promise<CallOutcome> {
@@ -161,7 +162,7 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
   });
   if (known !== undefined) {
     await budget.settle(key, spendingOf(known.reply.usage));
-    // An attempt that has ended has booked its own replies; one that was killed is delivered again under its number.
+    // An attempt that has ended has booked its own replies. A killed attempt is delivered again under the same number.
     const booked = known.attempt === attempt ? bookedFor(known.reply.usage) : null;
     return outcomeOf(known.reply, request, key, { remembered: true, booked });
   }
@@ -172,7 +173,7 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
   const worstCase = worstCaseOf(model, request);
   const characters = charactersOf(request.messages);
 
-  // Before the reservation: waiting for long must not hold budget that others could use.
+  // Before the reservation: a long wait must not reserve budget that other calls could use.
   let passage: Passage;
   let slot = noLimit;
   try {
@@ -226,9 +227,9 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
           ...(call.onDelta === undefined ? {} : { onDelta: call.onDelta }),
         }); // 4
       } catch (error) {
-        // What is left to write down needs no slot.
+        // Recording the failure needs no slot.
         slot.over(false);
-        // A defect of ours before the request has its slot sends nothing.
+        // An error of our own code before the request has its slot means that nothing was sent.
         const free = error instanceof ModelFailure ? error.billed === "no" : !left;
         const spent = error instanceof ModelFailure ? error.spent : undefined;
         if (free) await budget.release(key);
@@ -250,13 +251,13 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
     const booked = together(lost, bookedFor(reply.usage));
     return outcomeOf(standing, request, key, { remembered: false, booked });
   } catch (error) {
-    // Whoever waits for a probe must learn that nobody probes any more.
+    // Calls that wait for a probe must learn that this probe has ended.
     if (!heard) await hear(reply === null ? new ModelFailure("MODEL_ABORTED", "") : null).catch(() => undefined);
     throw error;
   }
 }
 
-/** A refusal is paid for like an answer, so it is recorded like one; only its outcome differs. So is an empty reply. */
+/** A refusal is paid for like an answer, so it is recorded like one; only its outcome differs. The same holds for an empty reply. */
 function outcomeOf(
   reply: ModelReply,
   request: ModelRequest,
@@ -279,7 +280,7 @@ function asksForTools({ toolCalls }: ModelReply, { tools }: ModelRequest): boole
   return tools !== undefined && (toolCalls?.length ?? 0) > 0;
 }
 
-/** White space, and characters that only steer how text is shown, say nothing. */
+/** White space and invisible characters do not count as text. */
 function isEmpty(reply: ModelReply, request: ModelRequest): boolean {
   if (reply.finishReason === "refused" || asksForTools(reply, request)) return false;
   return /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*$/u.test(reply.text);

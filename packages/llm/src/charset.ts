@@ -1,8 +1,8 @@
 import { TextDecoder } from "node:util";
 
 /**
- * The charset that a content type names. JSON is UTF-8 by its standard, and yet servers send it as ISO-8859-1 and say so.
- * null: a name that nobody knows.
+ * The decoder for the charset of a content type. JSON is UTF-8 by its standard, but some servers send and declare ISO-8859-1. null: an
+ * unknown charset.
  */
 export function decoderFor(contentType: string | null): TextDecoder | null {
   const label = /;\s{0,8}charset\s{0,8}=\s{0,8}"?([^\s;"]{1,40})/i.exec(contentType ?? "")?.[1];

@@ -1,14 +1,17 @@
-/** A body as it was before its content encodings: those that fetch decodes, read as leniently, and refused beyond a limit. */
+/**
+ * Removes the content encodings of a body. It supports the encodings that fetch decodes, is as lenient as fetch, and refuses output beyond
+ * a limit.
+ */
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ReplyTooLarge } from "./model-failure.ts";
 
-/** Nobody nests them honestly, and each is work. */
+/** Honest servers do not nest encodings, and each one costs work. */
 const MOST_ENCODINGS = 5;
 
 export type Decoder = (bytes: Buffer, maxOutputLength: number) => Promise<Buffer>;
 
-// A body that ends early is taken as far as it goes, which some servers need.
+// A body that ends early is decoded as far as possible; some servers need this.
 const lenient = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const brotli = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
 const zstd = { flush: constants.ZSTD_e_continue, finishFlush: constants.ZSTD_e_end };
@@ -26,14 +29,14 @@ const decoders: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
   [
     "deflate",
     async (bytes, maxOutputLength) => {
-      // Two formats go by this name; the first tells itself by its first byte.
+      // Two formats use this name. The first one is recognised by its first byte.
       const decode = ((bytes[0] ?? 0) & 0x0f) === 8 ? inflated : inflatedRaw;
       return await decode(bytes, { ...lenient, maxOutputLength });
     },
   ],
 ]);
 
-/** In the order in which they are to be taken off; none where one of them is unknown: the body is then left as it came. */
+/** The decoders in the order in which to apply them. Empty if an encoding is unknown: then the body stays unchanged. */
 export function decodersFor(contentEncoding: string | null): readonly Decoder[] | "too many" {
   if (contentEncoding === null || contentEncoding === "") return [];
   const names = contentEncoding.toLowerCase().split(",");

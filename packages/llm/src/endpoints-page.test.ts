@@ -10,7 +10,7 @@ const sections = page.split(/^## /m).slice(1);
 const named = ["Ollama", "llama.cpp", "vLLM", "OpenRouter", "Azure OpenAI", "Gemini", "Anthropic", "Any other"];
 
 describe("docs/endpoints.md", () => {
-  it.each(named)("has a catalogue entry for %s that can be used as it stands", (name) => {
+  it.each(named)("has a valid catalogue entry for %s", (name) => {
     const section = sections.find((one) => one.startsWith(`${name}\n`)) ?? "";
     const entries = [...section.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, yaml]) => yaml ?? "");
     expect(entries.length).toBeGreaterThan(0);
@@ -21,7 +21,7 @@ describe("docs/endpoints.md", () => {
     if (name !== "Any other") expect(section).toMatch(/^OPENAI_BASE_URL=https?:\/\//m);
   });
 
-  it("names only codes that exist", () => {
+  it("names only existing error codes", () => {
     const codes = [...page.matchAll(/`(MODEL_[A-Z_]+)`/g)].map(([, code]) => code ?? "");
     expect(codes.length).toBeGreaterThan(3);
     expect(codes.filter((code) => !(code in modelFailureCodes))).toEqual([]);

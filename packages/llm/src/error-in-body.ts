@@ -1,27 +1,27 @@
-/** The error that a body holds, in whatever form its server writes it, with the server's own words. */
+/** Finds the error in a reply body, in any of the forms that servers use, with the server's own message. */
 import { isRecord } from "@markmill/base/json";
 
 export interface BodyError {
   readonly message: string;
-  /** Of HTTP, where the body names one. */
+  /** The HTTP status, if the body names one. */
   readonly status?: number;
   readonly code?: string;
   readonly type?: string;
 }
 
-/** null: it holds none. An empty `error` beside an answer is none. */
+/** null: the body contains no error. An empty `error` beside an answer does not count. */
 export function errorInBody(body: unknown): BodyError | null {
   if (Array.isArray(body)) return body.length > 0 && body.length < 3 ? errorInBody(body[0]) : null;
   if (!isRecord(body)) return null;
   const { error, errors, detail, fault } = body;
   const inner = [error, Array.isArray(errors) ? errors[0] : errors, fault].find(says);
   if (inner !== undefined) return describe(inner, body);
-  // The rest are whole bodies; an answer has other fields beside a message.
+  // The remaining forms are whole bodies. An answer has other fields besides a message.
   const words = textOf(body.message) || textOf(body.Message) || textOf(body.msg) || detailOf(detail);
   return words === "" ? null : describe({ ...body, message: words }, body);
 }
 
-/** Whether a value of `error` tells of one at all. */
+/** Whether a value of `error` describes an error at all. */
 function says(value: unknown): boolean {
   if (typeof value === "string") return value.trim() !== "";
   return isRecord(value) && Object.keys(value).length > 0;
@@ -42,7 +42,7 @@ function withStatus(told: BodyError, given: unknown): BodyError {
   return Number.isInteger(status) && status >= 400 && status < 600 ? { ...told, status } : told;
 }
 
-/** FastAPI tells of several at once. */
+/** FastAPI reports several errors at once. */
 function detailOf(detail: unknown): string {
   if (!Array.isArray(detail)) return textOf(detail);
   return detail

@@ -1,15 +1,17 @@
-// Two answers to "how many tokens is this": one that is never too low (money), one that is near (room in the context window).
+// Estimates token counts in two ways: one is never too low (for money), one is close (for room in the context window).
 import { lettersOf, type ModelMessage, type ModelRequest, type ToolOffer } from "./model-request.ts";
 
-/** Role markers and separators a chat template puts around one message; known templates need 3 to 8. */
+/** Role markers and separators that a chat template puts around one message; known templates need 3 to 8. */
 const TOKENS_PER_MESSAGE = 16;
 const TOKENS_PER_REQUEST = 16;
-/** Bytes of the sentence before a schema that is told in words, and its message. */
+/** Bytes of the sentence that introduces a schema given in words, and of its message. */
 const SCHEMA_WORDS = 120;
 
-/** Every token of a byte-level vocabulary covers at least one UTF-8 byte, so bytes bound tokens from above. */
+/**
+ * Every token of a byte-level vocabulary covers at least one UTF-8 byte, so the number of bytes is an upper bound for the number of tokens.
+ */
 export function promptTokensAtMost(request: Pick<ModelRequest, "messages" | "schema" | "tools">): number {
-  // Some models are told of it in a message of its own.
+  // Some models get the schema in a message of its own.
   const schema = request.schema === undefined ? 0 : Buffer.byteLength(JSON.stringify(request.schema)) + SCHEMA_WORDS;
   // Templates write a tool as JSON with words around it.
   const tools = (request.tools ?? []).reduce(
@@ -34,12 +36,12 @@ export function likelyMessageTokens(message: ModelMessage): number {
   return likelyTokens(lettersOf(message)) + TOKENS_PER_MESSAGE * (1 + callsIn(message));
 }
 
-/** What the offer of tools takes of the window. */
+/** The tokens of the window that the tool descriptions use. */
 export function likelyToolTokens(tools: readonly ToolOffer[]): number {
   return tools.reduce((sum, tool) => sum + likelyTokens(JSON.stringify(tool)) + TOKENS_PER_MESSAGE, 0);
 }
 
-/** English prose runs at 4 to 5 characters a token, code and digits near 3, other scripts near 1. Errs to the high side. */
+/** English prose has 4 to 5 characters per token, code and digits about 3, other scripts about 1. The estimate is rather too high. */
 export function likelyTokens(text: string): number {
   let letters = 0;
   let rest = 0;

@@ -1,4 +1,4 @@
-// What it makes of a server is compared with what fetch makes of the same one: for everything but speed they are to be the same.
+// These tests compare createWholeFetch with fetch for the same server: except for speed they must behave the same.
 import { execFile, execFileSync } from "node:child_process";
 import { getEventListeners } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -44,7 +44,7 @@ const serveBytes = async (bytes: string | Buffer, headers: Record<string, string
     response.writeHead(status, { "content-type": "application/json", ...headers }).end(bytes),
   );
 
-/** Bytes as they are, once per connection, as soon as a whole request has come. */
+/** Sends raw bytes, once per connection, as soon as a whole request has arrived. */
 async function serveRaw(answer: (socket: Socket, turn: number) => void): Promise<string> {
   const server = createNetServer((socket) => {
     let seen = "";
@@ -70,10 +70,10 @@ const post = (more: RequestInit = {}): RequestInit => ({
 
 type Fetch = typeof fetch;
 
-/** undici takes a connection for free a turn of the event loop after the end of its reply. */
+/** undici considers a connection free one turn of the event loop after the end of its reply. */
 const idle = async () => await new Promise((resolve) => setTimeout(resolve, 20));
 
-/** Everything the library, and the translation of failures, could tell two replies apart by. */
+/** Everything by which the library and the failure translation could distinguish two replies. */
 async function outcome(ask: Fetch, url: string, init = post()): Promise<unknown> {
   try {
     const response = await ask(url, init);
@@ -92,7 +92,7 @@ function told(error: unknown): unknown {
   return { kind: error.constructor.name, name: error.name, message: error.message, code, ...cause };
 }
 
-/** What both make of it, which has to be the same; and fetch has had no part in ours. */
+/** The result of both functions, which must be the same. The test also checks that ours did not use fetch. */
 async function both(url: string, init: () => RequestInit = post, maxBytes = MAX): Promise<unknown> {
   const expected = await outcome(guardedFetch(maxBytes), url, init());
   const fetched = vi.spyOn(globalThis, "fetch");
@@ -103,7 +103,7 @@ async function both(url: string, init: () => RequestInit = post, maxBytes = MAX)
   return found;
 }
 
-describe("what leaves is what fetch sends", () => {
+describe("a request of createWholeFetch equals the request of fetch", () => {
   const listener = (seen: unknown[]) => (request: IncomingMessage, response: ServerResponse) => {
     const pieces: Buffer[] = [];
     request.on("data", (piece) => pieces.push(piece));
@@ -134,7 +134,7 @@ describe("what leaves is what fetch sends", () => {
     ["headers that are not ASCII", { headers: { "x-name": "Zo\u00eb" } }],
     ["a body that is not", { body: "Zo\u00eb \u{1f600} \ud800" }],
     ["no body to speak of", { body: "" }],
-  ])("%s", async (_, more) => {
+  ])("for this kind of call: %s", async (_, more) => {
     const seen: unknown[] = [];
     const url = `${await serve(listener(seen))}?a=b&c=%20`;
     await both(url, () => post(more));
@@ -143,7 +143,7 @@ describe("what leaves is what fetch sends", () => {
     expect(seen[1]).toMatchObject({ method: "POST", url: "/v1/chat?a=b&c=%20" });
   });
 
-  it("over https too", async () => {
+  it("over https", async () => {
     const folder = mkdtempSync(join(tmpdir(), "fetch-whole-"));
     const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
     const kind = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"];
@@ -168,7 +168,7 @@ describe("what leaves is what fetch sends", () => {
     ["a line break in a value", { "x-one": "a\r\nx-two: b" }],
     ["NUL in a value", { "x-one": "a\0b" }],
     ["a name that is none", { "x one": "a" }],
-  ])("and nothing leaves where fetch refuses: %s", async (_, headers) => {
+  ])("nothing is sent where fetch refuses the call: %s", async (_, headers) => {
     let requests = 0;
     const url = await serve((_request, response) => {
       requests += 1;
@@ -180,7 +180,7 @@ describe("what leaves is what fetch sends", () => {
     expect(requests).toBe(0);
   });
 
-  it("connections are kept and used again, together with fetch", async () => {
+  it("connections are kept and reused, together with fetch", async () => {
     let connections = 0;
     const server = createServer((_, response) =>
       response.writeHead(200, { "content-type": "application/json" }).end("{}"),
@@ -197,7 +197,7 @@ describe("what leaves is what fetch sends", () => {
     expect(connections).toBe(1);
   });
 
-  it("a proxy set for the process is used", async () => {
+  it("a proxy of the process is used", async () => {
     const asked: string[] = [];
     const proxy = createServer();
     proxy.on("connect", (request, socket) => {
@@ -222,7 +222,7 @@ describe("what leaves is what fetch sends", () => {
   });
 });
 
-describe("a reply", () => {
+describe("createWholeFetch and fetch return the same reply", () => {
   it.each<[string, string | Buffer, Record<string, string | number>, number]>([
     ["as usual", '{"a":1}', {}, 200],
     ["of another status", '{"error":{}}', {}, 429],
@@ -239,17 +239,17 @@ describe("a reply", () => {
     ["of the wrong kind, with an error", "<html>", { "content-type": "text/html" }, 500],
     ["that is a stream nobody asked for", "data: {}\n\n", { "content-type": "text/event-stream" }, 200],
     ["with a header twice", "{}", { "x-request-id": "a", "content-language": "de, en" }, 200],
-  ])("%s", async (_, body, headers, status) => {
+  ])("for a reply %s", async (_, body, headers, status) => {
     await both(await serveBytes(body, headers, status));
   });
 
-  it("without a content type is refused, as is one without a status of its own", async () => {
+  it("and refuse a reply without a content type", async () => {
     expect(await both(await serve((_, response) => response.writeHead(204).end()))).toMatchObject({
       kind: "ReplyOfWrongKind",
     });
   });
 
-  it("in thousands of pieces is put together, characters that are split between them too", async () => {
+  it("for a reply in thousands of pieces, even if a piece splits a character", async () => {
     const text = JSON.stringify("Zo\u00eb \u{1f600} ".repeat(2_000));
     const url = await serve(async (_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
@@ -263,7 +263,7 @@ describe("a reply", () => {
     expect(await both(url)).toMatchObject({ text });
   });
 
-  it("has its headers by name, whatever their case, and one that comes twice as a list", async () => {
+  it("with headers by name in any case, and repeated headers as a list", async () => {
     const url = await serve((_, response) => {
       response.writeHead(429, [
         ...["Content-Type", "application/json", "Retry-After", "7"],
@@ -276,19 +276,22 @@ describe("a reply", () => {
     expect([...headers.entries()]).toContainEqual(["x-request-id", "r1"]);
   });
 
-  it.each(["102 Processing", "103 Early Hints", "199 Odd", "100 Continue"])("after %s", async (first) => {
-    const url = await serveRaw((socket) => {
-      const last = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-      socket.write(`HTTP/1.1 ${first}\r\nlink: </x>\r\n\r\n${last}`);
-    });
-    const found = await both(url);
-    // undici takes a 100 that nobody asked for as a fault.
-    expect(found).toMatchObject(
-      first.startsWith("100") ? { cause: { code: "UND_ERR_SOCKET" } } : { status: 200, text: "{}" },
-    );
-  });
+  it.each(["102 Processing", "103 Early Hints", "199 Odd", "100 Continue"])(
+    "after an informational response: %s",
+    async (first) => {
+      const url = await serveRaw((socket) => {
+        const last = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+        socket.write(`HTTP/1.1 ${first}\r\nlink: </x>\r\n\r\n${last}`);
+      });
+      const found = await both(url);
+      // undici treats an unrequested 100 as an error.
+      expect(found).toMatchObject(
+        first.startsWith("100") ? { cause: { code: "UND_ERR_SOCKET" } } : { status: 200, text: "{}" },
+      );
+    },
+  );
 
-  it("whose end is that of its connection", async () => {
+  it("for a reply that ends with its connection", async () => {
     const url = await serveRaw((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{}"));
     expect(await both(url)).toMatchObject({ text: "{}" });
   });
@@ -299,13 +302,13 @@ describe("a reply", () => {
     ["two lengths", "content-length: 2\r\ncontent-length: 3\r\n\r\n{}"],
     ["no number", "content-length: many\r\n\r\n{}"],
     ["a length beside chunks", "content-length: 9\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"],
-  ])("that declares %s", async (_, rest) => {
+  ])("for a reply that declares %s", async (_, rest) => {
     const url = await serveRaw((socket) => socket.end(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n${rest}`));
     await both(url);
   });
 });
 
-describe("content encodings", () => {
+describe("createWholeFetch and fetch decode content encodings in the same way", () => {
   const text = JSON.stringify("word ".repeat(3_000));
   const gzipped = gzipSync(text);
 
@@ -322,7 +325,7 @@ describe("content encodings", () => {
     ["identity", Buffer.from(text)],
     ["rot13", Buffer.from(text)],
     ["rot13, gzip", gzipped],
-  ])("%s is read", async (encoding, body) => {
+  ])("the encoding %s is read", async (encoding, body) => {
     const found = await both(await serveBytes(body, { "content-encoding": encoding }));
     if (!encoding.startsWith("rot13,")) expect(found).toMatchObject({ text });
   });
@@ -338,11 +341,11 @@ describe("content encodings", () => {
     ["two members", "gzip", Buffer.concat([gzipSync('"a'), gzipSync('b"')])],
     ["rubbish behind it", "gzip", Buffer.concat([gzipSync("{}"), Buffer.from("rubbish")])],
     ["an error", "gzip", gzipped],
-  ])("%s (%s)", async (what, encoding, body) => {
+  ])("for this kind of body: %s (%s)", async (what, encoding, body) => {
     await both(await serveBytes(body, { "content-encoding": encoding }, what === "an error" ? 500 : 200));
   });
 
-  it("more than anybody needs are refused before they are read", async () => {
+  it("more than five encodings are refused before they are decoded", async () => {
     const encoding = Array.from({ length: 6 }, () => "gzip").join(",");
     const url = await serveBytes(gzipped, { "content-encoding": encoding });
     const found = await outcome(createWholeFetch(MAX), url);
@@ -351,8 +354,8 @@ describe("content encodings", () => {
   });
 });
 
-describe("the limit", () => {
-  it.each(["declared", "in chunks", "gzip", "br"])("is to the byte, %s", async (how) => {
+describe("the size limit of createWholeFetch", () => {
+  it.each(["declared", "in chunks", "gzip", "br"])("is exact to the byte: %s", async (how) => {
     for (const size of [MAX - 1, MAX, MAX + 1]) {
       const body = Buffer.from(JSON.stringify("x".repeat(size - 2)));
       const sent = how === "gzip" ? gzipSync(body) : how === "br" ? brotliCompressSync(body) : body;
@@ -370,7 +373,7 @@ describe("the limit", () => {
   });
 
   it.each(["application/json", "text/event-stream"])(
-    "ends the connection of an endless reply, which is not held (%s)",
+    "ends the connection of an endless reply, which is not held in memory (%s)",
     async (contentType) => {
       let sent = 0;
       const closed = Promise.withResolvers<void>();
@@ -390,7 +393,7 @@ describe("the limit", () => {
     },
   );
 
-  /** 400 MB of the same, made once. */
+  /** 400 MB of zeros, compressed once. */
   let bomb: Promise<Buffer> | undefined;
   async function makeBomb(): Promise<Buffer> {
     const pieces: Buffer[] = [];
@@ -404,35 +407,38 @@ describe("the limit", () => {
     return Buffer.concat(pieces);
   }
 
-  it.each(["gzip", "gzip, gzip"])("refuses a bomb without holding what comes out of it (%s)", async (encoding) => {
-    bomb ??= makeBomb();
-    const once = await bomb;
-    const url = await serveBytes(encoding === "gzip" ? once : gzipSync(once), { "content-encoding": encoding });
-    const before = process.memoryUsage().rss;
-    const response = await createWholeFetch(1_000_000)(url, post());
-    expect(told(await response.text().catch((error: unknown) => error))).toMatchObject({ kind: "ReplyTooLarge" });
-    expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000);
-  });
+  it.each(["gzip", "gzip, gzip"])(
+    "refuses a compression bomb without holding its output in memory (%s)",
+    async (encoding) => {
+      bomb ??= makeBomb();
+      const once = await bomb;
+      const url = await serveBytes(encoding === "gzip" ? once : gzipSync(once), { "content-encoding": encoding });
+      const before = process.memoryUsage().rss;
+      const response = await createWholeFetch(1_000_000)(url, post());
+      expect(told(await response.text().catch((error: unknown) => error))).toMatchObject({ kind: "ReplyTooLarge" });
+      expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000);
+    },
+  );
 });
 
-describe("a fault of the connection", () => {
+describe("createWholeFetch and fetch report connection faults in the same way", () => {
   const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 
-  it("nobody listening", async () => {
+  it("no server is listening", async () => {
     const server = createNetServer();
     const url = await listening(server);
     await new Promise((resolve) => server.close(resolve));
     expect(await both(url)).toMatchObject({ message: "fetch failed", cause: { code: "ECONNREFUSED" } });
   });
 
-  it("no such host", async () => {
+  it("the host does not exist", async () => {
     expect(await both("http://model.invalid/v1")).toMatchObject({ message: "fetch failed", cause: { name: "Error" } });
   });
 
   it.each([
     ["with a length", `${head}content-length: 9\r\n\r\n{"a": 1.}`],
     ["in chunks", `${head}transfer-encoding: chunked\r\n\r\n4\r\n{"a"\r\n5\r\n: 1.}\r\n0\r\n\r\n`],
-  ])("a cut at any byte, %s", async (_, reply) => {
+  ])("the connection is cut at any byte, %s", async (_, reply) => {
     const counts = new Map<string, number>();
     let upTo = 0;
     const url = await serveRaw((socket) => socket.end(reply.slice(0, upTo)));
@@ -449,7 +455,7 @@ describe("a fault of the connection", () => {
     });
   });
 
-  it("a reset", async () => {
+  it("the connection is reset", async () => {
     const url = await serveRaw((socket) => socket.resetAndDestroy());
     expect(await both(url)).toMatchObject({ message: "fetch failed", cause: { code: "ECONNRESET" } });
     const within = await serveRaw((socket) => {
@@ -459,12 +465,12 @@ describe("a fault of the connection", () => {
     expect(await both(within)).toMatchObject({ text: { message: "terminated", cause: { code: "ECONNRESET" } } });
   });
 
-  it("something that is not HTTP", async () => {
+  it("the server does not speak HTTP", async () => {
     const url = await serveRaw((socket) => socket.end("SSH-2.0-OpenSSH\r\n"));
     expect(await both(url)).toMatchObject({ message: "fetch failed", cause: { name: "HTTPParserError" } });
   });
 
-  it("a kept connection that the other side closes when it is used again is not asked a second time", async () => {
+  it("when the server closes a kept connection during its reuse, the request is not sent a second time", async () => {
     const twice = async (ask: Fetch) => {
       let requests = 0;
       const url = await serveRaw((socket, turn) => {
@@ -481,7 +487,7 @@ describe("a fault of the connection", () => {
     expect(expected).toMatchObject({ requests: 2, found: [{ text: "{}" }, { cause: { code: "UND_ERR_SOCKET" } }] });
   });
 
-  it("a kept connection that was closed while it was idle is not used again", async () => {
+  it("a kept connection that was closed while idle is not used again", async () => {
     const sockets: Socket[] = [];
     const url = await serveRaw((socket) => {
       sockets.push(socket);
@@ -495,7 +501,7 @@ describe("a fault of the connection", () => {
     expect(new Set(sockets).size).toBe(2);
   });
 
-  it("behind the headers of a reply that nobody reads hurts nobody", async () => {
+  it("a fault after the headers of an unread reply causes no unhandled error", async () => {
     const closed = Promise.withResolvers<void>();
     const url = await serveRaw((socket) => {
       socket.on("close", () => closed.resolve());
@@ -509,10 +515,10 @@ describe("a fault of the connection", () => {
   });
 });
 
-describe("given up by its signal", () => {
+describe("an aborted request of createWholeFetch", () => {
   const reply = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"a": 1.}';
 
-  it("before it begins, and nothing is sent", async () => {
+  it("sends nothing if it is aborted before it begins", async () => {
     let connections = 0;
     const server = createNetServer(() => {
       connections += 1;
@@ -524,7 +530,7 @@ describe("given up by its signal", () => {
     expect(connections).toBe(0);
   });
 
-  it("while the connection is made: at once, and nothing is sent", async () => {
+  it("ends at once and sends nothing if it is aborted while it connects", async () => {
     let bytes = 0;
     const ended = Promise.withResolvers<void>();
     const server = createNetServer((socket) => {
@@ -539,12 +545,12 @@ describe("given up by its signal", () => {
     stop.abort();
     expect(await call).toMatchObject({ name: "AbortError" });
     expect(getEventListeners(stop.signal, "abort")).toEqual([]);
-    // The connection stands for others; what was given up is never written to it.
+    // The connection stays open for other requests, but the aborted request is never written to it.
     await Promise.race([ended.promise, new Promise((resolve) => setTimeout(resolve, 200))]);
     expect(bytes).toBe(0);
   });
 
-  it("at any byte: its reason is the error, and the connection is destroyed", async () => {
+  it("rejects with the abort's reason and destroys the connection, at any byte of the reply", async () => {
     const came: PromiseWithResolvers<Socket>[] = [];
     let upTo = 0;
     const url = await serveRaw((socket) => {
@@ -557,7 +563,7 @@ describe("given up by its signal", () => {
       const call = outcome(createWholeFetch(MAX), url, post({ signal: stop.signal }));
       const socket = await (came.at(-1) as PromiseWithResolvers<Socket>).promise;
       const closed = new Promise((resolve) => socket.once("close", resolve));
-      // Some of them with the bytes read, some before.
+      // Some are aborted after the bytes were read, some before.
       if (upTo % 2 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       stop.abort(new Error("no more"));
       const found = (await call) as { message?: string; text?: { message: string } };
@@ -567,7 +573,7 @@ describe("given up by its signal", () => {
     }
   });
 
-  it("after its end: nothing, and its connection stays", async () => {
+  it("changes nothing and keeps the connection if it is aborted after its end", async () => {
     let connections = 0;
     const server = createServer((_, response) =>
       response.writeHead(200, { "content-type": "application/json", "content-length": 2 }).end("{}"),
@@ -588,10 +594,10 @@ describe("given up by its signal", () => {
   });
 });
 
-describe("a request that has a slot", () => {
+describe("a request with a slot", () => {
   const inSlot = (slot: ModelSlot, more: RequestInit = {}): InSlot => ({ ...post(more), slot });
 
-  it("is not sent before its slot has begun, and gives it back with the last byte of its reply", async () => {
+  it("is not sent before its slot has begun, and releases the slot with the last byte of its reply", async () => {
     let asked = 0;
     const url = await serve((_, response) => {
       asked += 1;
@@ -612,7 +618,7 @@ describe("a request that has a slot", () => {
     }
   });
 
-  it("leaves before the replies are read that came with the one it waited for", async () => {
+  it("leaves before the reply that freed its slot is parsed", async () => {
     const url = await serveBytes("{}");
     const ask = createWholeFetch(MAX);
     const saw: string[] = [];
@@ -624,7 +630,7 @@ describe("a request that has a slot", () => {
     expect(saw).toEqual(["leaves", "read"]);
   });
 
-  it("and is given up before it has begun is never sent; after its last byte it has its reply all the same", async () => {
+  it("is never sent if it is aborted before its slot begins, and gets its reply if it is aborted after the last byte", async () => {
     let asked = 0;
     const url = await serve((_, response) => {
       asked += 1;
@@ -640,7 +646,7 @@ describe("a request that has a slot", () => {
     expect([await reply.text(), late.signal.aborted]).toEqual(["{}", true]);
   });
 
-  it("that is left to fetch waits for it, too, and once", async () => {
+  it("waits for its slot only once if fetch sends it", async () => {
     const there = await serveBytes("{}");
     const url = await serve((_, response) => response.writeHead(307, { location: there }).end());
     const ask = createWholeFetch(MAX);
@@ -653,14 +659,14 @@ describe("a request that has a slot", () => {
   });
 });
 
-describe("what is left to fetch", () => {
+describe("requests that createWholeFetch passes to fetch", () => {
   let fetched: ReturnType<typeof vi.spyOn>;
   beforeEach(() => {
     fetched = vi.spyOn(globalThis, "fetch");
   });
 
   it.each([301, 302, 303, 307, 308])(
-    "a redirect (%i), from then on at once; another place never sees the key",
+    "a redirect (%i): later requests go directly to fetch, and another host never gets the key",
     async (status) => {
       const seen: [string, IncomingMessage["headers"]][] = [];
       const there = await serve((request, response) => {
@@ -682,7 +688,7 @@ describe("what is left to fetch", () => {
     },
   );
 
-  it("a redirect without end, or to something that is no address", async () => {
+  it("an endless redirect, or one to an invalid address", async () => {
     const round = await serve((request, response) => response.writeHead(307, { location: request.url }).end());
     const found = await outcome(createWholeFetch(MAX), round);
     expect(found).toMatchObject({ message: "fetch failed", cause: { message: "redirect count exceeded" } });
@@ -690,7 +696,7 @@ describe("what is left to fetch", () => {
     expect(await outcome(createWholeFetch(MAX), file)).toMatchObject({ message: "fetch failed" });
   });
 
-  it.each([407, 421])("status %i, and the next request is ours again", async (status) => {
+  it.each([407, 421])("a request answered with status %i, but not the next request", async (status) => {
     let requests = 0;
     const url = await serve((_, response) => {
       requests += 1;
@@ -707,14 +713,14 @@ describe("what is left to fetch", () => {
     ["another method", { method: "GET", body: null }],
     ["a body that is bytes", { body: new TextEncoder().encode(BODY) }],
     ["an option of fetch", { redirect: "error" }],
-  ])("%s", async (_, more) => {
+  ])("a call with %s", async (_, more) => {
     const url = await serveBytes("{}");
     expect(await outcome(createWholeFetch(MAX), url, post(more))).toMatchObject({ text: "{}" });
     expect(fetched).toHaveBeenCalledTimes(1);
   });
 
   it.each(["http://me:secret@127.0.0.1:1/", "nowhere", "file:///etc/passwd", "http://127.0.0.1:1/?"])(
-    "the address %s",
+    "a call to the address %s",
     async (url) => {
       expect(await outcome(createWholeFetch(MAX), url)).toEqual(await outcome(guardedFetch(MAX), url));
       expect(fetched).toHaveBeenCalledTimes(2);
@@ -722,7 +728,7 @@ describe("what is left to fetch", () => {
   );
 });
 
-describe("the dispatcher", () => {
+describe("Node's dispatcher", () => {
   const key = Symbol.for("undici.globalDispatcher.1");
   const place = globalThis as unknown as Record<symbol, { dispatch(...given: unknown[]): boolean } | undefined>;
   const nodes = place[key];
@@ -730,11 +736,11 @@ describe("the dispatcher", () => {
     place[key] = nodes;
   });
 
-  it("is there in this Node", () => {
+  it("exists in this Node version", () => {
     expect(nodes).toBeDefined();
   });
 
-  it("elsewhere: fetch is asked", async () => {
+  it("if it is stored elsewhere, fetch sends the request", async () => {
     const url = await serveBytes('"fetched"');
     const ordinary = globalThis.fetch;
     const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async (...given) => {
@@ -746,7 +752,7 @@ describe("the dispatcher", () => {
     expect(fetched).toHaveBeenCalledTimes(1);
   });
 
-  it("that refuses, by a throw or by its handler", async () => {
+  it("if it refuses a request, by a throw or by its handler, the error is that of fetch", async () => {
     place[key] = {
       dispatch: () => {
         throw new Error("closed");
@@ -763,7 +769,7 @@ describe("the dispatcher", () => {
     expect(await both("http://127.0.0.1:8080/")).toMatchObject(expected);
   });
 
-  it("sets no limits of its own to a reply that takes its time", async () => {
+  it("sets no time limit of its own for a slow reply", async () => {
     const seen: unknown[] = [];
     place[key] = {
       dispatch: (options, handler) => {

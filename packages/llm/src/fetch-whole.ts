@@ -1,17 +1,19 @@
 /**
- * fetch for requests whose replies are read whole. It sends through Node's dispatcher itself, because what fetch puts around it (three
- * copies of the request, streams for both bodies) is most of what one short reply costs.
+ * A fetch for requests whose replies are read whole. It sends through Node's dispatcher itself, because fetch's own work (three copies of
+ * the request, streams for both bodies) is most of the cost of a short reply.
  *
- * W1  What leaves, and what is made of a reply or a fault, is what fetch would make of it: TypeError "fetch failed" before the headers
- *     and "terminated" behind them, each with its cause, or the reason of the signal. Only its list of ports that a browser must not
- *     ask is not kept: an endpoint may listen at any.
- * W2  Of a body at most maxBytes are held, as it came and decoded; beyond them its connection is destroyed.
- * W3  What fetch has rules of its own for is left to it: other requests than a POST of a text, and replies that send elsewhere, for
- *     which it asks again. Such a reply is no model's, so nothing is billed twice.
- * W4  A request is put together before it waits for its slot, and tells it when the last byte of its reply is here: whoever waits for the
- *     place leaves at once, and only then is the reply read, a few in each turn of the event loop. To read one takes as long as to send several.
- * W5  An exchange ends once: complete, failed or given up. What its connection tells later changes nothing.
- * W6  A request whose exchange ends before `onConnect` was never written: refused, given up or timed out on the way to its connection.
+ * W1  Requests, replies and errors are the same as with fetch: TypeError "fetch failed" before the headers and "terminated" after them,
+ *     each with its cause, or the reason of the signal. One difference: fetch's list of forbidden ports does not apply, because an endpoint
+ *     may listen on any port.
+ * W2  At most maxBytes of a body are held, both encoded and decoded. Beyond that its connection is destroyed.
+ * W3  fetch itself handles the cases for which it has rules of its own: requests other than a POST of a text, and replies that redirect,
+ *     after which it sends the request again. Such a reply comes from no model, so nothing is billed twice.
+ * W4  A request is built before it waits for its slot, and it reports when the last byte of its reply has arrived. The next request for the
+ *     slot then leaves at once. Only after that are replies parsed, a few per turn of the event loop: parsing one reply takes as long as
+ *     sending several requests.
+ * W5  An exchange ends once: complete, failed or given up. Later events of its connection change nothing.
+ * W6  A request whose exchange ends before `onConnect` was never written: it was refused, given up, or timed out on the way to its
+ *     connection.
  */
 import { decoderFor, utf8 } from "./charset.ts";
 import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
@@ -31,7 +33,7 @@ import { readEvents } from "./read-completion.ts";
 export function createWholeFetch(maxBytes: number): typeof fetch {
   const guarded = guardedFetch(maxBytes);
   const ordinary = fetchInSlot(guarded);
-  /** An endpoint that redirects does so every time: it is not asked twice for the same place again. */
+  /** An endpoint that redirects does so every time, so later requests go directly through fetch. */
   let redirects = false;
   return async (input, init) => {
     const dispatcher = redirects ? undefined : nodesDispatcher();
@@ -44,7 +46,7 @@ export function createWholeFetch(maxBytes: number): typeof fetch {
     const reply = await new Exchange(post, maxBytes).send(dispatcher);
     if (reply instanceof WholeReply) return reply as unknown as Response;
     if (reply.redirects) redirects = true;
-    // Its slot has begun.
+    // Its slot has begun already.
     const { slot: _, until: _until, departure: _departure, ...rest }: InSlot = init ?? {};
     return withCheckedText(await guarded(input, { ...rest, signal: post.signal }));
   };
@@ -61,7 +63,7 @@ interface Post {
 
 const known: ReadonlySet<string> = new Set(["method", "headers", "body", "signal", "slot", "until", "departure"]);
 
-/** null: not a request that is sent here (W3). */
+/** null: fetch must send this request (W3). */
 function postOf(input: Parameters<typeof fetch>[0], init: InSlot = {}): Post | null {
   const { method, body, slot = null, departure = null } = init;
   const signal = init.until ?? init.signal ?? null;
@@ -69,12 +71,12 @@ function postOf(input: Parameters<typeof fetch>[0], init: InSlot = {}): Post | n
   for (const option in init) if (!known.has(option)) return null;
   const url = URL.parse(input);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") return null;
-  // A question mark with nothing behind it is part of what is asked, and URL does not tell of it.
+  // An empty query (a trailing question mark) is part of the URL, but the URL class drops it.
   if (url.search === "" && input.includes("?")) return null;
   return { url, headers: headersOf(init.headers, url.protocol === "https:"), body, signal, slot, departure };
 }
 
-/** Made by Headers where they are not yet: it refuses what no header can carry. */
+/** Converts to Headers if necessary: that class refuses values that no header can carry. */
 function headersOf(given: RequestInit["headers"], secure: boolean): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of given instanceof Headers ? given : new Headers(given)) {
@@ -94,7 +96,7 @@ interface Elsewhere {
   readonly redirects: boolean;
 }
 
-/** 407 is a proxy's, 421 asks for another connection. */
+/** 407 comes from a proxy, 421 requests another connection. */
 function elsewhereOf(status: number, headers: ReplyHeaders): Elsewhere | null {
   const redirects = [301, 302, 303, 307, 308].includes(status) && headers.get("location") !== null;
   return redirects || status === 407 || status === 421 ? { redirects } : null;
@@ -109,14 +111,14 @@ class Exchange implements DispatchHandler {
   #reply: WholeReply | null = null;
   #decoders: readonly Decoder[] = [];
   #abort: ((reason: unknown) => void) | null = null;
-  /** W5. */
+  /** True once the exchange has ended (W5). */
   #over = false;
 
   constructor(post: Post, maxBytes: number) {
     this.#post = post;
     this.#maxBytes = maxBytes;
     this.#body = new BytesWithin(maxBytes);
-    // Not every reply is read.
+    // Some replies are never read.
     this.#whole.promise.catch(() => undefined);
   }
 
@@ -134,7 +136,7 @@ class Exchange implements DispatchHandler {
 
   onConnect(abort: (reason: unknown) => void): void {
     this.#abort = abort;
-    // One that is given up here is not written.
+    // An exchange that is given up here is not written.
     if (this.#over) abort(this.#post.signal?.reason);
     else this.#post.departure?.left();
   }
@@ -171,7 +173,7 @@ class Exchange implements DispatchHandler {
 
   onComplete(): void {
     if (this.#over) return;
-    // It is here, and paid for (I3): who gives it up from now on gets it all the same.
+    // The reply is here, and paid for (I3): an abort from now on no longer drops it.
     this.#post.signal?.removeEventListener("abort", this.#giveUp);
     readInTurn(() => this.#read(this.#body.all()));
     this.#post.slot?.arrived();
@@ -193,7 +195,7 @@ class Exchange implements DispatchHandler {
 
   readonly #giveUp = (): void => this.#destroy(this.#post.signal?.reason);
 
-  /** Before its turn has come, onConnect does it. */
+  /** If there is no connection yet, onConnect destroys it later. */
   #destroy(reason: unknown): void {
     this.#end(reason);
     this.#abort?.(reason);
@@ -204,7 +206,7 @@ class Exchange implements DispatchHandler {
     this.#end(null);
   }
 
-  /** Each promise keeps what it was settled with before. */
+  /** A promise that was settled before keeps its value. */
   #end(reason: unknown): void {
     if (this.#over) return;
     this.#over = true;
@@ -214,7 +216,7 @@ class Exchange implements DispatchHandler {
   }
 }
 
-/** W4: about a millisecond's work. */
+/** W4: about a millisecond of work. */
 const perTurn = 3;
 const arrived: (() => void)[] = [];
 
@@ -236,11 +238,14 @@ function terminated(cause: unknown): TypeError {
   return new TypeError("terminated", { cause });
 }
 
-/** Values of JSON: vectors for many texts have some hundred thousand numbers, an answer has a few parts and calls of tools. */
+/**
+ * Limits for the number of JSON values. Vectors for many texts have some hundred thousand numbers; an answer has a few parts and tool
+ * calls.
+ */
 const mostNumbers = 500_000;
 const mostParts = 50_000;
 
-/** What the library reads of a Response where it does not stream. */
+/** The part of a Response that the library reads when it does not stream. */
 class WholeReply {
   readonly ok: boolean;
   readonly status: number;
@@ -260,7 +265,7 @@ class WholeReply {
     this.#mostValues = mostValues;
   }
 
-  /** The library parses the text of JSON, and of every error. */
+  /** The library parses this text, for JSON and for every error. */
   async text(): Promise<string> {
     const contentType = this.headers.get("content-type");
     const text = (decoderFor(contentType) ?? utf8).decode(await this.#whole);
@@ -268,7 +273,7 @@ class WholeReply {
   }
 }
 
-/** Throws what must not be parsed. */
+/** Throws if the text must not be parsed. */
 function checked(text: string, ok: boolean, contentType: string | null, mostValues: number): string {
   const isJson = /[/+]json\b/i.test(contentType ?? "");
   // An event stream with a JSON content type is reported as an event stream.
@@ -278,7 +283,7 @@ function checked(text: string, ok: boolean, contentType: string | null, mostValu
   return text;
 }
 
-/** A reply that fetch itself brought. */
+/** Wraps a reply that fetch itself received. */
 function withCheckedText(response: Response): Response {
   const read = response.text.bind(response);
   const text = async () => checked(await read(), response.ok, response.headers.get("content-type"), mostNumbers);
@@ -311,7 +316,7 @@ function latin1(raw: RawHeaders[number] | undefined): string {
   return raw instanceof Uint8Array ? raw.toString("latin1") : raw.map(latin1).join(", ");
 }
 
-/** Pieces put together in a place that grows: as many small ones as fit in maxBytes cost no more than these. */
+/** Collects pieces in one growing buffer: many small pieces need no more memory than their bytes. */
 class BytesWithin {
   readonly #most: number;
   #held: Buffer = Buffer.alloc(0);
@@ -321,7 +326,7 @@ class BytesWithin {
     this.#most = maxBytes;
   }
 
-  /** false: it would be too much. */
+  /** Returns false if the limit is exceeded. */
   add(piece: Buffer): boolean {
     const length = this.#length + piece.length;
     if (length > this.#most) return false;

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import { fetchWithoutTimeouts } from "./fetch-without-timeouts.ts";
 
-// Node's own 300 s, shortened for everybody in this process.
+// Node's own limit of 300 s, shortened for the whole process.
 const key = Symbol.for("undici.globalDispatcher.1");
 const place = globalThis as unknown as Record<symbol, { dispatch(options: object, handler: unknown): boolean }>;
 void Response;
@@ -23,7 +23,7 @@ afterEach(() => {
   server.close();
 });
 
-it("a patient fetch waits for a reply longer than Node's would, for its headers and inside its body, until its signal ends it", async () => {
+it("a fetch without timeouts waits longer than Node's limit for headers and body, until its signal ends it", async () => {
   if (nodes === undefined)
     throw new Error("Node keeps its dispatcher elsewhere: this test does not shorten its limits");
   place[key] = { dispatch: (options, handler) => nodes.dispatch({ ...short, ...options }, handler) };

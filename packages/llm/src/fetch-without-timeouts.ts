@@ -1,6 +1,6 @@
 /**
- * fetch without limits of its own: Node's gives up after 300 s without headers, or between two pieces of a body, which a model that
- * thinks for long and does not stream exceeds. The caller's signal is the limit.
+ * A fetch without time limits of its own. Node's fetch gives up after 300 s without headers, or between two pieces of a body; a model that
+ * thinks for long and does not stream exceeds this. The caller's signal is the limit.
  */
 import { type Dispatching, nodesDispatcher, patience } from "./nodes-dispatcher.ts";
 

@@ -1,4 +1,4 @@
-/** What may be wrong with a model catalogue or a script of replies. */
+/** The error codes for a model catalogue or a script of replies. */
 const any = {
   YAML: { means: "The file is not valid YAML, or uses too many aliases.", fix: "Correct the YAML at this place." },
   KEY_UNKNOWN: { means: "A key does not exist there.", fix: "Remove it, or correct its spelling." },

@@ -1,10 +1,10 @@
-/** One thing wrong with a file the user wrote: where, what and why, and how to put it right. */
+/** One error in a file that the user wrote: position, code, message, and how to fix it. */
 export interface Finding {
   readonly code: string;
   readonly file: string;
-  /** From 1. */
+  /** The line, counted from 1. */
   readonly line: number;
-  /** From 1. */
+  /** The column, counted from 1. */
   readonly column: number;
   readonly message: string;
   readonly fix: string;

@@ -1,8 +1,8 @@
 /**
- * What an endpoint's word for the end of a reply means. Vendors pass on the words of the models behind them.
+ * Interprets an endpoint's finish reason. Vendors pass on the words of the models behind them.
  *
- * F1  A reply without such a word is whole.
- * F2  A word that is not known here ends no answer: half a reply must not be taken for a whole one.
+ * F1  A reply without a finish reason is complete.
+ * F2  With an unknown finish reason a reply is not an answer: half a reply must not count as a complete one.
  */
 export type Ending = "stop" | "length" | "refused" | "tools" | "failed" | "unknown" | "other";
 

@@ -12,8 +12,8 @@ const last: ModelMessage = { role: "user", content: "And now?" };
 const talk = [system, ...turn(1), ...turn(2), ...turn(3), last];
 const wide = { contextTokens: 100_000, maxOutputTokens: 1_000 };
 
-describe("fitting a conversation into the window", () => {
-  it("changes nothing when there is room, and says so", () => {
+describe("fitting a conversation into the model's window", () => {
+  it("changes nothing when there is room, and reports no cut", () => {
     expect(fitContext(talk, wide)).toEqual({
       kind: "fits",
       messages: talk,
@@ -21,7 +21,7 @@ describe("fitting a conversation into the window", () => {
     });
   });
 
-  it("drops the oldest turns first, keeps system and newest, and counts what went", () => {
+  it("drops the oldest turns first, keeps the system message and the newest turns, and counts the dropped text", () => {
     const kept = [system, ...turn(3), last];
     const fitted = fitContext(talk, { contextTokens: likelyPromptTokens(kept) + 100, maxOutputTokens: 100 });
     const gone = [...turn(1), ...turn(2)];
@@ -32,13 +32,13 @@ describe("fitting a conversation into the window", () => {
     });
   });
 
-  it("does not leave an answer whose question is gone", () => {
+  it("drops an answer whose question was dropped", () => {
     const oneMore = [system, ...turn(2).slice(1), ...turn(3), last];
     const fitted = fitContext(talk, { contextTokens: likelyPromptTokens(oneMore), maxOutputTokens: 0 });
     expect(fitted).toMatchObject({ kind: "fits", messages: [system, ...turn(3), last] });
   });
 
-  it("says what does not fit instead of dropping the newest or the system message", () => {
+  it("returns an error instead of dropping the newest or the system message", () => {
     expect(fitContext(talk, { contextTokens: 40, maxOutputTokens: 10 })).toMatchObject({
       kind: "too-long",
       code: "MODEL_CONTEXT_EXCEEDED",
@@ -46,7 +46,7 @@ describe("fitting a conversation into the window", () => {
     });
   });
 
-  it("shortens user messages only, and only when told to", () => {
+  it("shortens only user messages, and only if a limit is set", () => {
     const long = "x".repeat(5_000);
     const messages: ModelMessage[] = [
       { role: "system", content: long },
@@ -60,12 +60,12 @@ describe("fitting a conversation into the window", () => {
 });
 
 describe("shortening a prompt", () => {
-  it("keeps head and tail and names the gap", () => {
+  it("keeps head and tail and states the size of the gap", () => {
     expect(shortenPrompt("abcdefghij", 4)).toEqual({ text: "ab\n[... 6 characters cut ...]\nij", cutCharacters: 6 });
     expect(shortenPrompt("abcdefghij", 5).text).toBe("abc\n[... 5 characters cut ...]\nij");
   });
 
-  it("leaves a prompt of just the allowed length alone", () => {
+  it("does not change a prompt of exactly the allowed length", () => {
     expect(shortenPrompt("abcd", 4)).toEqual({ text: "abcd", cutCharacters: 0 });
   });
 

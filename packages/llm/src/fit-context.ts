@@ -1,20 +1,20 @@
-// Makes a conversation fit the model's window and says what it left out, so that a grade given on half a submission is seen as
-// such and never passes for a grade on the whole.
+// Shortens a conversation to fit the model's window and reports the omitted parts. So a grade for half a submission is visible as such and
+// never counts as a grade for the whole submission.
 import { likelyMessageTokens, likelyPromptTokens, likelyToolTokens } from "./estimate-tokens.ts";
 import type { ModelMessage, ToolOffer } from "./model-request.ts";
 
 export interface ContextRoom {
   /** Prompt and reply together. */
   readonly contextTokens: number;
-  /** Kept free for the reply. */
+  /** Reserved for the reply. */
   readonly maxOutputTokens: number;
-  /** A user message longer than this keeps its head and tail. Absent: no cut. */
+  /** A longer user message keeps only its head and tail. Default: no cut. */
   readonly maxPromptCharacters?: number;
 }
 
 interface ContextCut {
   readonly droppedMessages: number;
-  /** Of the dropped messages and of the middles cut out of user messages. */
+  /** The characters of dropped messages and of the middles cut out of user messages. */
   readonly droppedCharacters: number;
 }
 
@@ -22,7 +22,10 @@ export type FittedContext =
   | { readonly kind: "fits"; readonly messages: readonly ModelMessage[]; readonly cut: ContextCut }
   | { readonly kind: "too-long"; readonly code: "MODEL_CONTEXT_EXCEEDED"; readonly message: string };
 
-/** The sentence where a conversation with its tools is too long for the window; null: it fits. Nothing of it can be left out. */
+/**
+ * An error sentence if a conversation with its tools is too long for the window; null: it fits. No part of such a conversation can be
+ * omitted.
+ */
 export function contextExcess(
   messages: readonly ModelMessage[],
   tools: readonly ToolOffer[],
@@ -58,7 +61,7 @@ export function fitContext(messages: readonly ModelMessage[], room: ContextRoom)
   for (const [index, message] of shortened.entries()) {
     if (index === newest) break;
     if (message.role === "system") continue;
-    // An answer whose question is gone goes with it: endpoints want a conversation to open with the user.
+    // An answer without its question is dropped too: endpoints require a conversation to start with the user.
     const orphan = dropped.size > 0 && message.role === "assistant";
     if (tokens > budget || orphan) drop(index, message);
     else break;
@@ -80,7 +83,7 @@ export function fitContext(messages: readonly ModelMessage[], room: ContextRoom)
   };
 }
 
-/** Head and tail of `maxCharacters` in all, with one line between them that says how much is missing. */
+/** Returns head and tail, `maxCharacters` together, with one line between them that states how much is missing. */
 export function shortenPrompt(text: string, maxCharacters: number): { text: string; cutCharacters: number } {
   if (text.length <= maxCharacters) return { text, cutCharacters: 0 };
   const half = Math.floor(maxCharacters / 2);

@@ -1,4 +1,4 @@
-// Servers on loopback that speak as real endpoints do where they do not keep to the protocol, asked through the openai client.
+// Servers on the loopback that violate the protocol as real endpoints do, called through the openai client.
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -46,7 +46,7 @@ async function failureOf(url: string): Promise<ModelFailure> {
 const usage = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14 };
 const known = { billed: "known", spent: { promptTokens: 10, completionTokens: 4 } };
 
-describe("an error with status 200", () => {
+describe("an endpoint's error with status 200", () => {
   it.each([
     ["OpenRouter", { error: { code: 502, message: "Provider returned error", metadata: {} } }, "MODEL_SERVER_ERROR"],
     ["a text", { error: "model 'llama3' not found, try pulling it first" }, "MODEL_NOT_FOUND"],
@@ -71,19 +71,19 @@ describe("an error with status 200", () => {
     ["AWS", { message: "Too many requests" }, "MODEL_RATE_LIMITED"],
     ["no choices", { error: { message: "Upstream died" }, choices: [] }, "MODEL_SERVER_ERROR"],
     ["null choices", { error: { message: "Upstream died" }, choices: null }, "MODEL_SERVER_ERROR"],
-  ])("of %s is told in its own words and not booked", async (_, body, code) => {
+  ])("of %s is reported in its own words and not booked", async (_, body, code) => {
     const failure = await failureOf(await reply(body));
     expect(failure).toMatchObject({ code, billed: "no" });
     const words = JSON.stringify(body).match(/"(?:message|msg|detail|error)":"([^"]+)"/)?.[1] ?? "?";
     expect(failure.message).toContain(words);
   });
 
-  it("that names what was used is booked with it", async () => {
+  it("that states its usage is booked with it", async () => {
     const failure = await failureOf(await reply({ error: { message: "Upstream died" }, usage }));
     expect(failure).toMatchObject({ code: "MODEL_SERVER_ERROR", ...known });
   });
 
-  it("of an empty kind beside an answer is none", async () => {
+  it("that is empty and comes with an answer is ignored", async () => {
     for (const error of [null, "", {}, false, []]) {
       const url = await reply({ error, choices: [{ message: { content: "7" }, finish_reason: "stop" }] });
       expect(await client(url).complete(request)).toMatchObject({ text: "7", finishReason: "stop" });
@@ -91,7 +91,7 @@ describe("an error with status 200", () => {
   });
 });
 
-describe("a finish reason", () => {
+describe("the finish reason of a reply", () => {
   const ended = (finish_reason: unknown, more: object = {}) =>
     reply({
       model: "m",
@@ -100,21 +100,21 @@ describe("a finish reason", () => {
     });
 
   it.each(["stop", "STOP", "eos", "end_turn", "stop_sequence", "eos_token", "COMPLETE", null, "", undefined])(
-    "%s ends a whole reply",
+    "%s ends a complete reply",
     async (finish) => {
       expect(await client(await ended(finish)).complete(request)).toMatchObject({ text: "Half of it" });
     },
   );
 
   it.each(["length", "MAX_TOKENS", "max_tokens", "max_output_tokens", "model_length"])(
-    "%s is a cut reply",
+    "%s means a cut reply",
     async (finish) => {
       expect(await client(await ended(finish)).complete(request)).toMatchObject({ finishReason: "length" });
     },
   );
 
   it.each(["SAFETY", "content_filter", "RECITATION", "PROHIBITED_CONTENT", "refusal", "BLOCKLIST", "SPII"])(
-    "%s is a refusal in the provider's word, booked",
+    "%s is a refusal that quotes the provider's word and is booked",
     async (finish) => {
       const { outcome, settled } = await called(await ended(finish));
       expect(outcome).toMatchObject({
@@ -127,7 +127,7 @@ describe("a finish reason", () => {
     },
   );
 
-  it("error is the provider's trouble in its words, booked as far as it was used", async () => {
+  it("the word error means a failure of the provider, in its own words and booked with its usage", async () => {
     const told = await failureOf(await ended("error", { error: { code: 502, message: "Upstream died" } }));
     expect(told).toMatchObject({ code: "MODEL_SERVER_ERROR", next: "park", ...known });
     expect(told.message).toContain("Upstream died");
@@ -136,7 +136,7 @@ describe("a finish reason", () => {
   });
 
   it.each(["MALFORMED_FUNCTION_CALL", "insufficient_system_resource", "abort", "something new"])(
-    "%s is no answer: it is named, booked and tried again",
+    "%s is not an answer: it is named, booked and retried",
     async (finish) => {
       const failure = await failureOf(await ended(finish));
       expect(failure).toMatchObject({ code: "MODEL_REPLY_UNFINISHED", next: "retry", ...known });
@@ -144,7 +144,7 @@ describe("a finish reason", () => {
     },
   );
 
-  it("error in a stream that was asked for is trouble, too", async () => {
+  it("the word error in a requested stream means a failure too", async () => {
     const events = [
       { choices: [{ index: 0, delta: { content: "Half" }, finish_reason: null }] },
       {
@@ -160,7 +160,7 @@ describe("a finish reason", () => {
   });
 });
 
-describe("a reply of another API", () => {
+describe("a reply in a foreign or broken form", () => {
   const ollama = {
     ...{ model: "llama3", created_at: "2026-11-18T12:00:00Z", message: { role: "assistant", content: "7 points" } },
     ...{ done: true, done_reason: "stop", prompt_eval_count: 10, eval_count: 4 },
@@ -207,21 +207,21 @@ describe("a reply of another API", () => {
       { object: "response", output: [{ type: "message" }], usage: { input_tokens: 10, output_tokens: 4 } },
     ],
     ["text completion", json, { object: "text_completion", choices: [{ text: "7", finish_reason: "stop" }], usage }],
-  ])("is told as one of %s (%s), holds the run and is booked", async (api, type, body) => {
+  ])("is reported as a reply of %s (%s), holds the run and is booked", async (api, type, body) => {
     const failure = await failureOf(await reply(body, type));
     expect(failure).toMatchObject({ code: "MODEL_REPLY_FOREIGN", next: "hold", ...known });
     expect(failure.message).toContain(api);
     expect(failure.message).toContain("OPENAI_BASE_URL");
   });
 
-  it("that is an event stream nobody asked for is told as one, and booked as far as it was used", async () => {
+  it("that is an unrequested event stream is reported as one and booked with its usage", async () => {
     const events = [
       { choices: [{ index: 0, delta: { content: "7 points" }, finish_reason: null }] },
       { choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage },
     ];
     const stream = `: ping\n\n${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`;
     for (const text of [stream, stream.replaceAll("\n", "\r\n"), stream.slice(stream.indexOf("data:"))]) {
-      // Servers that always stream do not always say so.
+      // Servers that always stream do not always declare it.
       for (const type of ["text/event-stream", json]) {
         const failure = await failureOf(await reply(text, type));
         expect(failure).toMatchObject({ code: "MODEL_REPLY_FOREIGN", next: "hold", ...known });
@@ -230,7 +230,7 @@ describe("a reply of another API", () => {
     }
   });
 
-  it("that is an event stream with an error only is that error, and not booked", async () => {
+  it("that is an event stream with only an error is reported as that error, and not booked", async () => {
     const url = await reply(
       'event: error\ndata: {"error":{"message":"Upstream died","code":503}}\n\n',
       "text/event-stream; charset=utf-8",
@@ -244,7 +244,7 @@ describe("a reply of another API", () => {
     ["is nested deeply", '{"choices":', "[".repeat(1_000_000), 200],
     ["is nested deeply and no success", '{"error":', "[".repeat(1_000_000), 500],
     ["has many parts", '{"choices":[{"message":{"content":[', `${"{},".repeat(30_000)}{}]}}]}`, 200],
-  ])("that %s is not parsed, but told as what it is", async (_, before, rest, status) => {
+  ])("that %s is not parsed, but reported by its form", async (_, before, rest, status) => {
     const { parse } = JSON;
     let longest = 0;
     JSON.parse = (text: string, ...more: never[]) => {
@@ -274,15 +274,15 @@ describe("a reply of another API", () => {
     }
   });
 
-  it("that nobody knows keeps its first words in the message", async () => {
+  it("that is unknown keeps its first words in the message", async () => {
     const failure = await failureOf(await reply({ answer: "Seven points.", status: "weird" }));
     expect(failure).toMatchObject({ code: "MODEL_REPLY_MALFORMED", billed: "unknown" });
     expect(failure.message).toContain("Seven points.");
   });
 });
 
-describe("an endpoint that takes no schema", () => {
-  it("is told of it in words, from the second request on; the first is refused and not booked", async () => {
+describe("an endpoint that does not support schemas", () => {
+  it("gets the schema in words from the second request on; the first is refused and not booked", async () => {
     const bodies: { response_format?: unknown; messages: { content: string }[] }[] = [];
     const keys: unknown[] = [];
     const url = await listen((asked, response) => {
@@ -304,14 +304,14 @@ describe("an endpoint that takes no schema", () => {
     const refused = await asking.complete(wanted, { idempotencyKey }).catch((reason: unknown) => reason);
     expect(refused).toMatchObject({ code: "MODEL_FORMAT_REFUSED", next: "retry", billed: "no" });
     expect(await asking.complete(wanted, { idempotencyKey })).toMatchObject({ text: "{}" });
-    // An endpoint that honours the key must not answer with its refusal.
+    // An endpoint that honours the key must not repeat its refusal.
     expect(keys).toEqual(["k", "k-words"]);
     expect(bodies[1]?.response_format).toBeUndefined();
     expect(bodies[1]?.messages.at(-1)?.content).toContain('{"type":"object"}');
   });
 });
 
-describe("the charset of a reply", () => {
+describe("the charset of a model reply", () => {
   const said = { choices: [{ message: { content: "Größe: sehr schön" }, finish_reason: "stop" }] };
   it.each([
     ["iso-8859-1", "latin1"],
@@ -334,15 +334,15 @@ describe("the charset of a reply", () => {
     expect(await client(url).complete(request, { onDelta: () => undefined })).toMatchObject({ text: "schön" });
   });
 
-  it("that nobody knows is named", async () => {
+  it("is named in the failure if it is unknown", async () => {
     const failure = await failureOf(await reply(said, "application/json; charset=klingon"));
     expect(failure.code).toBe("MODEL_REPLY_MALFORMED");
     expect(failure.message).toContain("klingon");
   });
 });
 
-describe("the key", () => {
-  it("is sent in the header that was chosen, and in no other", async () => {
+describe("the API key of an endpoint", () => {
+  it("is sent only in the chosen header", async () => {
     const headers: IncomingHttpHeaders[] = [];
     const paths: (string | undefined)[] = [];
     const base = await listen((asked, response) => {
@@ -362,7 +362,7 @@ describe("the key", () => {
   });
 });
 
-/** Through the books: what was settled, and how. */
+/** Makes a call through the budget and returns its outcome and settled spending. */
 async function called(url: string) {
   const settled: object[] = [];
   const budget: BudgetPort = {
@@ -385,8 +385,8 @@ async function called(url: string) {
   return { outcome, settled };
 }
 
-describe("the books", () => {
-  it("take what a failed reply used, nothing for an error without one, and the worst case where nobody knows", async () => {
+describe("the budget after a failed call", () => {
+  it("counts a failed reply's usage, nothing for an error without usage, and the worst case if the usage is unknown", async () => {
     const failed = await called(
       await reply({ choices: [{ message: { content: "" }, finish_reason: "error" }], usage }),
     );

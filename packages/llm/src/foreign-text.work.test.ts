@@ -1,4 +1,4 @@
-/** Replies of models and words of endpoints cost work in proportion to their length. */
+/** Reading replies of models and messages of endpoints costs work in proportion to their length. */
 import { describe, expect, it } from "vitest";
 import { growthOfWork } from "../../../tests/support/count-work.ts";
 import { readJsonReply } from "./json-in-reply.ts";
@@ -29,8 +29,8 @@ const units = [
   "```json\n",
 ];
 
-describe.each(Object.entries(readers))("%s", (_, read) => {
-  it.each(units)("takes linear work for a text of %j", (unit) => {
+describe.each(Object.entries(readers))("reading foreign text with %s", (_, read) => {
+  it.each(units)("costs linear work for a text of %j", (unit) => {
     const of = (count: number) => () => read(`x${unit.repeat(count)}x`);
     expect(growthOfWork(of(1_000), of(10_000))).toBeLessThan(20);
   });

@@ -1,4 +1,4 @@
-/** fetch, with the body refused as soon as it is too large or plainly not a reply, so it is never held whole. */
+/** A fetch that refuses a body as soon as it is too large or clearly not a reply, so that it is never held whole. */
 import { TextDecoder } from "node:util";
 import { decoderFor, utf8 } from "./charset.ts";
 import { fetchWithoutTimeouts } from "./fetch-without-timeouts.ts";
@@ -17,12 +17,12 @@ export function guardedFetch(maxBytes: number): typeof fetch {
     if (response.body === null) return response;
     const decoder = decoderFor(response.headers.get("content-type")) ?? utf8;
     const streamed = isStreamed(response.headers);
-    // It is within the limit, or was refused above.
+    // The body is within the limit, or was refused above.
     if (!streamed && declaredBytes(response.headers) !== null && decoder === utf8) return response;
     let bytes = 0;
     const guard = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
-        // Of a stream only the current event is held; its text is counted by its reader.
+        // Of a stream only the current event is held; the stream's reader counts its text.
         const newline = streamed ? chunk.lastIndexOf(NEWLINE) : -1;
         bytes = newline === -1 ? bytes + chunk.length : chunk.length - newline - 1;
         if (bytes > maxBytes) controller.error(new ReplyTooLarge());
@@ -30,7 +30,7 @@ export function guardedFetch(maxBytes: number): typeof fetch {
       },
     });
     const guarded = response.body.pipeThrough(guard);
-    // Response reads UTF-8 only.
+    // Response reads only UTF-8.
     const read = decoder === utf8 ? guarded : guarded.pipeThrough(inUtf8(decoder));
     return new Response(read, response);
   };
@@ -55,16 +55,16 @@ interface Head {
   readonly headers: Named;
 }
 
-/** A length may be told with these, and nothing follows. */
+/** These replies may declare a length, but have no body. */
 export function isBodiless(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
 
-/** What is known to be no reply before its body is read. */
+/** An error if the headers show that this is not a usable reply. */
 export function refusalOf({ ok, status, headers }: Head, maxBytes: number): ReplyOfWrongKind | ReplyTooLarge | null {
   const contentType = contentTypeOf(headers);
   const streamed = isStreamed(headers);
-  // Lines of JSON are read, to be told as what they are.
+  // Lines of JSON are read, so that the error can name them.
   const isJson = /\bjson\b|\b(x-)?(ndjson|jsonl(ines)?)\b/.test(contentType);
   if (ok && !((streamed || isJson) && decoderFor(contentType) !== null)) return new ReplyOfWrongKind(contentType);
   const declared = streamed || isBodiless(status) ? null : declaredBytes(headers);
@@ -79,7 +79,7 @@ function isStreamed(headers: Named): boolean {
   return contentTypeOf(headers).startsWith("text/event-stream");
 }
 
-/** null: the body does not say how long it is once it is decoded. */
+/** null: the headers do not give the length of the decoded body. */
 function declaredBytes(headers: Named): number | null {
   const declared = headers.get("content-length");
   return declared === null || headers.get("content-encoding") !== null ? null : Number(declared);

@@ -1,4 +1,7 @@
-/** A bag of words hashed into a unit vector: equal texts are equal, texts that share words are near. No model, no meaning. */
+/**
+ * Hashes a bag of words into a unit vector: equal texts are equal, texts that share words are near. It uses no model, so it knows nothing
+ * of the meaning.
+ */
 export function hashEmbedding(text: string, dimensions: number): number[] {
   const vector = new Array<number>(dimensions).fill(0);
   for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}]+/gu)) {
@@ -8,7 +11,7 @@ export function hashEmbedding(text: string, dimensions: number): number[] {
   }
   const length = Math.hypot(...vector);
   if (length > 0) return vector.map((value) => value / length);
-  // A text without words still needs a vector of length one: cosine similarity divides by it.
+  // A text without words also needs a vector of length one: cosine similarity divides by the length.
   return vector.map((_, index) => (index === 0 ? 1 : 0));
 }
 

@@ -11,7 +11,7 @@ it("says why a text must not be parsed: too many values outside of strings, or n
   expect(readJsonReply("[".repeat(2_000_000))).toEqual({ why: expect.stringContaining("nested") });
 });
 
-it("gives up a reply of thousands of fenced blocks, and still finds the one that holds JSON among a few", () => {
+it("a reply with thousands of fenced blocks is refused, but among a few the one with JSON is found", () => {
   const empty = "```\n```\n";
   expect(readJsonReply(`${empty.repeat(5)}\`\`\`json\n{"a":1}\n\`\`\`\n`)).toEqual({ value: { a: 1 } });
   expect(readJsonReply(empty.repeat(200_000))).toEqual({ why: expect.stringContaining("fenced blocks") });

@@ -1,4 +1,4 @@
-/** What a server or a model wrote is looked at before it is parsed. */
+/** Checks the depth and the number of values of a JSON text before it is parsed. */
 import { jsonExcess } from "@markmill/base/json";
 
 export const mostDepth = 500;
@@ -7,7 +7,7 @@ export function isTooDeep(text: string): boolean {
   return jsonExcess(text, { depth: mostDepth }) !== null;
 }
 
-/** Why a text of a server must not be parsed; null: it may be. */
+/** Why a server's text must not be parsed; null: it may be. */
 export function parsingRefused(text: string, mostValues: number): string | null {
   switch (jsonExcess(text, { depth: mostDepth, values: mostValues })) {
     case "depth":

@@ -30,39 +30,39 @@ it.each([
   ["in a fence inside of tags", `<answer>\`\`\`json\n${json}\n\`\`\`</answer>`],
   ["in a fence that is quoted", `> Here:\n>\n> \`\`\`json\n> {\n>   "points": 3\n> }\n> \`\`\`\n`],
   ["with a byte order mark and a fence", `\ufeff\`\`\`json\n${json}\n\`\`\``],
-])("reads JSON %s", (_, reply) => {
+])("the JSON of a reply is read: %s", (_, reply) => {
   expect(readJsonReply(reply)).toEqual({ value: { points: 3 } });
 });
 
-it("keeps a text in JSON that looks like a fence", () => {
+it("a JSON string that looks like a fence is kept", () => {
   const value = { code: "```js\n1\n```" };
   expect(readJsonReply(JSON.stringify(value))).toEqual({ value });
 });
 
-it("keeps what looks like a comment or a comma too many in a text of JSON", () => {
+it("a JSON string that looks like a comment or a trailing comma is kept", () => {
   const value = { a: "// no /* , ] \\", b: ["x,}", '"//'] };
   expect(readJsonReply(`\`\`\`jsonc\n// yes\n${JSON.stringify(value)}\n\`\`\``)).toEqual({ value });
 });
 
 it.each(["[1,,2,]", "[,]", '{"a":1,,}', '{"a": "open // \n}', "{/* open", "[1, 2"])(
-  "%s is no JSON, with comments or without",
+  "%s is not JSON, with comments or without",
   (text) => {
     expect(readJsonReply(`\`\`\`jsonc\n${text}\n\`\`\``)).toEqual({ why: expect.stringMatching(/\S/) });
   },
 );
 
-it("takes no JSON that a reply quotes from somebody else", () => {
+it("JSON that a reply quotes from another text is not used", () => {
   const reply = 'I cannot judge this. It says:\n\n> ```json\n> {"points": 5}\n> ```\n\nPlease look at it.';
   expect(readJsonReply(reply)).toEqual({ why: expect.stringMatching(/\S/) });
 });
 
-it("does not choose between two blocks of JSON", () => {
+it("with two blocks of JSON none is used", () => {
   const block = (text: string) => `\`\`\`json\n${text}\n\`\`\`\n`;
   const why = "it has 2 blocks of JSON";
   expect(readJsonReply(block('{"points": 1}') + block('{"points": 5}'))).toEqual({ why });
   expect(readJsonReply('Either ```{"points": 1}```\nor ```{"points": 5}```')).toEqual({ why });
 });
 
-it.each(["", "no JSON", "```json\n{\n```", "```"])("says why %j is none", (reply) => {
+it.each(["", "no JSON", "```json\n{\n```", "```"])("a reply without JSON gets a reason: %j", (reply) => {
   expect(readJsonReply(reply)).toEqual({ why: expect.stringMatching(/\S/) });
 });

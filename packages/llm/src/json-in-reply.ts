@@ -1,12 +1,12 @@
 /**
- * The JSON of a reply. Models wrap it in a Markdown fence, with or without words around it, even when told not to.
+ * Finds the JSON in a reply. Models put it into a Markdown fence, with or without words around it, even when told not to.
  *
- * J1  A reply that is JSON as it stands is taken as it stands. A byte order mark before it means nothing.
- * J2  Otherwise the one fenced block that holds JSON is taken. Of several, none: which of them is the answer is not ours to guess.
- * J3  Where no such block holds JSON, fences within a line count too (`Here it is: ```json`, `} ``` I hope`), and those of a reply
- *     that is one quotation (`> `). A quotation inside a reply is somebody else's text, and never the answer.
- * J4  In a block, comments and commas before a closing bracket are left out where it is no JSON with them (`jsonc`): they have no meaning.
- * J5  Each character is looked at a fixed number of times. What is nested too deep, or has too many blocks, is not parsed.
+ * J1  A reply that is JSON is used unchanged. A byte order mark before it is ignored.
+ * J2  Otherwise the only fenced block with JSON is used. With several such blocks none is used: we do not guess which one is the answer.
+ * J3  If no such block contains JSON, fences within a line count too (`Here it is: ```json`, `} ``` I hope`), and those of a reply that is
+ *     one quotation (`> `). A quotation inside a reply is foreign text and never the answer.
+ * J4  If a block is not valid JSON, comments and commas before a closing bracket are removed (`jsonc`): they have no meaning.
+ * J5  Each character is read a fixed number of times. Text that is nested too deep, or has too many blocks, is not parsed.
  */
 import { isTooDeep, mostDepth } from "./json-depth.ts";
 
@@ -24,7 +24,7 @@ export function readJsonReply(reply: string): ReadJson {
   return loose?.several === true ? { why: loose.why } : (read ?? whole);
 }
 
-/** null: there are none. */
+/** null: there are no blocks. */
 function readBlocks(blocks: readonly string[]): (ReadJson & { readonly several?: true }) | null {
   if (blocks.length > mostBlocks) return { why: `it has more than ${mostBlocks} fenced blocks`, several: true };
   const found = blocks.map(parseBlock);
@@ -33,7 +33,7 @@ function readBlocks(blocks: readonly string[]): (ReadJson & { readonly several?:
   return values[0] ?? found[0] ?? null;
 }
 
-/** Of which the one with the answer is looked for. */
+/** The maximum number of blocks that are searched for the answer. */
 const mostBlocks = 1_000;
 
 export function parseJson(text: string): ReadJson {
@@ -53,10 +53,10 @@ function parseBlock(block: string): ReadJson {
   return "value" in bare ? bare : strict;
 }
 
-/** J4. What stands in a text of JSON stays. */
+/** Removes comments and trailing commas (J4). Text inside JSON strings stays. */
 function withoutComments(text: string): string {
   const kept: string[] = [];
-  /** Of the last thing that was kept and is no white space, if it is a comma after a value. */
+  /** The position of the last kept character that is not white space, if it is a comma after a value. */
   let comma = -1;
   let last = "";
   for (let at = 0; at < text.length; ) {
@@ -92,8 +92,8 @@ function endAt(text: string, mark: string, from: number, length: number): number
 }
 
 /**
- * Contents of blocks between lines that begin with three backticks or tildes or more, also as an item of a list. The last one may lack its end, or
- * end its last line with it. A block on one line may have its tag before it.
+ * Returns the contents of blocks between lines that start with three or more backticks or tildes, also inside list items. The last block
+ * may lack its end, or its end may be on its last line. A block on one line may have its tag before it.
  */
 function fencedBlocks(text: string): string[] {
   const blocks: string[] = [];
@@ -126,7 +126,7 @@ function fencedBlocks(text: string): string[] {
 
 const quoted = /^ {0,3}(?:> ?){1,8}/;
 
-/** J3. Contents between marks anywhere in their lines. */
+/** Returns the contents between marks anywhere in their lines (J3). */
 function looseBlocks(text: string): string[] {
   const blocks: string[] = [];
   let open: { readonly mark: string; readonly lines: string[] } | null = null;

@@ -10,7 +10,7 @@ function read(text: string): Script {
   return reading.script;
 }
 
-/** Plays prompts in order and gives the replies; a fault or no match in angle brackets. */
+/** Plays prompts in order and returns the replies. A fault or a missing match is shown in angle brackets. */
 function play(script: Script, prompts: (string | ScriptedMessage[])[], model = "scripted"): string[] {
   let counts: RuleCounts = new Map();
   return prompts.map((prompt) => {
@@ -23,7 +23,7 @@ function play(script: Script, prompts: (string | ScriptedMessage[])[], model = "
 }
 
 describe("a scripted conversation", () => {
-  it("is answered by the first rule that fits", () => {
+  it("is answered by the first rule that matches", () => {
     const script = read(`
 rules:
   - { when: { text: [red, blue] }, reply: both }
@@ -37,7 +37,7 @@ default: { reply: nothing }
     expect(play(script, ["green"], "other")).toEqual(["another model"]);
   });
 
-  it("fills a reply from the groups of its pattern, once, without expanding what it filled in", () => {
+  it("fills a reply from the groups of its pattern, once, without expanding the inserted text", () => {
     const script = read(`
 rules:
   - when: { pattern: 'grade (?<who>\\w+) (\\d+)?', flags: i }
@@ -51,13 +51,13 @@ default: { reply: "You said {{prompt}}" }
     ]);
   });
 
-  it("sends a verbatim reply as it stands", () => {
+  it("sends a verbatim reply unchanged", () => {
     expect(play(read("default: { verbatim: true, reply: 'use {{n}} and {{anything}}' }"), ["x"])).toEqual([
       "use {{n}} and {{anything}}",
     ]);
   });
 
-  it("counts the n-th time per rule, and falls through on the others", () => {
+  it("counts matches per rule for nth and times, and tries the next rule for other requests", () => {
     const script = read(`
 rules:
   - { when: { text: a, nth: [1, 3] }, fault: 500 }
@@ -76,7 +76,7 @@ rules:
     ]);
   });
 
-  it("counts for nth all requests that meet the other conditions, also those that an earlier rule answered", () => {
+  it("counts for nth all requests that meet the other conditions, even those that an earlier rule answered", () => {
     const script = read(`
 rules:
   - { when: { text: a, nth: 1 }, reply: one }
@@ -95,7 +95,7 @@ rules:
     ]);
   });
 
-  it("tells turns of a conversation by the answers it carries, so a repeated request is the same turn", () => {
+  it("counts turns by the assistant messages in the request, so a repeated request is the same turn", () => {
     const script = read("rules: [{ when: { turn: 1 }, reply: one }, { when: { turn: 2, system: kind }, reply: two }]");
     const second = [
       { role: "system", content: "be kind" },
@@ -112,7 +112,7 @@ rules:
     ]);
   });
 
-  it("says of an unmatched request why each rule passed it by", () => {
+  it("returns the reason of each rule for an unmatched request", () => {
     const script = read("rules: [{ name: greet, when: { text: hello }, reply: hi }, { when: { nth: 2 }, reply: x }]");
     const { match } = matchScript(script, new Map(), { model: "m", messages: [{ role: "user", content: "bye" }] });
     expect(match).toEqual({
@@ -121,7 +121,7 @@ rules:
     });
   });
 
-  it("does as the README's example says", () => {
+  it("behaves as the README's example describes", () => {
     const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
     const script = read(/```yaml script\n([\s\S]*?)```/.exec(readme)?.[1] ?? "");
     const essay = [

@@ -1,4 +1,4 @@
-// Which rule answers a request. Pure: the counters go in and come out.
+// Decides which rule of a script answers a request. Pure: it receives the counters and returns new ones.
 import { type Answer, fillTemplate, fillTexts, type Rule, type Script } from "./script.ts";
 
 export interface ScriptedMessage {
@@ -11,14 +11,17 @@ export interface ScriptedRequest {
   readonly messages: readonly ScriptedMessage[];
 }
 
-/** A tool call as it is sent; without an id, one is made. */
+/** A tool call as it is sent. Without an id, the server generates one. */
 export interface SentCall {
   readonly id: string | undefined;
   readonly name: string;
   readonly arguments: string;
 }
 
-/** By rule, the requests so far that met its conditions. Those that an earlier rule answered count only for a rule with `nth`. */
+/**
+ * The number of requests so far that met a rule's conditions, by rule. Requests that an earlier rule answered count only for a rule with
+ * `nth`.
+ */
 export type RuleCounts = ReadonlyMap<string, number>;
 
 export type ScriptMatch =
@@ -30,7 +33,7 @@ export type ScriptMatch =
       readonly text: string;
       readonly calls: readonly SentCall[];
     }
-  /** One line per rule: why it did not answer. */
+  /** One line per rule with the reason why it did not answer. */
   | { readonly kind: "unmatched"; readonly reasons: readonly string[] };
 
 const DEFAULT_RULE = "default";
@@ -72,7 +75,7 @@ export function matchScript(
   return { match: matched(DEFAULT_RULE, script.otherwise, n, request, new Map()), counts: next };
 }
 
-/** The groups of the pattern, or the condition that is not met. */
+/** Returns the groups of the pattern, or the condition that is not met. */
 function conditionsMet(rule: Rule, request: ScriptedRequest): { groups: ReadonlyMap<string, string> } | string {
   const { when } = rule;
   const last = request.messages.at(-1);

@@ -21,7 +21,7 @@ models:
 `;
 
 describe("the catalogue of models", () => {
-  it("keeps prices as whole nanodollars per million tokens", () => {
+  it("stores prices as whole nanodollars per million tokens", () => {
     const lookup = findModel(read(one), "tiny");
     expect(lookup).toMatchObject({
       ok: true,
@@ -29,12 +29,12 @@ describe("the catalogue of models", () => {
     });
   });
 
-  it("follows an alias to its model", () => {
+  it("resolves an alias to its model", () => {
     const catalogue = read(`aliases: { main: gpt-5-mini }${one}`);
     expect(findModel(catalogue, "main")).toMatchObject({ ok: true, model: { name: "gpt-5-mini", reasoning: true } });
   });
 
-  it("keeps the built-in models beside the file's, and lets the file override or drop them", () => {
+  it("keeps the built-in models together with those of the file, and the file can override or drop them", () => {
     expect(findModel(read(one), "scripted").ok).toBe(true);
     expect(findModel(read(`builtIn: false${one}`), "scripted").ok).toBe(false);
     const own = read(
@@ -43,13 +43,13 @@ describe("the catalogue of models", () => {
     expect(findModel(own, "scripted")).toMatchObject({ model: { promptPrice: 9_000_000_000 } });
   });
 
-  it("refuses a model without a price and says how to allow it", () => {
+  it("refuses a model without a price and describes how to allow it", () => {
     const lookup = findModel(read(one), "unheard-of");
     expect(lookup).toMatchObject({ ok: false, code: "MODEL_NOT_IN_CATALOGUE" });
     expect(lookup.ok ? "" : lookup.message).toMatch(/"unheard-of".*allowUnpriced: true.*tiny/s);
   });
 
-  it("uses an undescribed model at price zero only when told to", () => {
+  it("uses an undescribed model at price zero only if this is allowed", () => {
     const lookup = findModel(read(`allowUnpriced: true${one}`), "unheard-of");
     expect(lookup).toMatchObject({
       ok: true,
@@ -63,7 +63,7 @@ describe("the catalogue of models", () => {
     expect(lookup.ok ? costOf(lookup.model, 1, 1) : 0).toBe(3_000);
   });
 
-  it("reports every mistake at once, each at its line and column", () => {
+  it("reports every mistake at once, each with its line and column", () => {
     expect(
       findings(`aliases:
   a: nowhere
@@ -85,7 +85,7 @@ models:
     ]);
   });
 
-  it("places missing keys, unknown keys and wrong values", () => {
+  it("reports the position of missing keys, unknown keys and wrong values", () => {
     expect(
       findings(`models:
   tiny:
@@ -102,13 +102,13 @@ models:
     ]);
   });
 
-  it("places broken YAML", () => {
+  it("reports the position of broken YAML", () => {
     expect(findings("models:\n  a: [1,\n")).toEqual([expect.stringMatching(/^models\.yaml:\d+:\d+ MODELS_YAML$/)]);
     expect(findings("just text")).toEqual(["models.yaml:1:1 MODELS_VALUE"]);
     expect(findings("a: 1\na: 2\n")).toEqual(["models.yaml:2:1 MODELS_YAML"]);
   });
 
-  it("takes an empty file as the built-in catalogue", () => {
+  it("is the built-in catalogue if the file is empty", () => {
     expect(read("").models).toEqual(builtInCatalogue.models);
   });
 
@@ -121,7 +121,7 @@ models:
   });
 });
 
-describe("cost", () => {
+describe("the cost of a call", () => {
   it("is rounded up, never down", () => {
     const lookup = findModel(read(one), "tiny");
     if (!lookup.ok) throw new Error(lookup.message);
@@ -137,19 +137,19 @@ describe("cost", () => {
     );
     if (!lookup.ok) throw new Error(lookup.message);
     expect(costOf(lookup.model, 1_000_000, 0)).toBe(74_999_999_999);
-    // 74,999,924,999.000000001: the fraction that a double loses is what rounds up.
+    // 74,999,924,999.000000001: a double loses this fraction, but it must round up.
     expect(costOf(lookup.model, 999_999, 0)).toBe(74_999_925_000);
   });
 });
 
-describe("settings that are sent", () => {
+describe("the effective settings of a request", () => {
   const model = (name: string) => {
     const lookup = findModel(builtInCatalogue, name);
     if (!lookup.ok) throw new Error(lookup.message);
     return lookup.model;
   };
 
-  it("are the request's over the model's, with the output limit always present and within the model's", () => {
+  it("use the request's values, then the model's; the output limit is always present and within the model's limit", () => {
     expect(effectiveSettings(model("scripted"), { temperature: 1 }).settings).toEqual({
       temperature: 1,
       maxOutputTokens: 2000,
@@ -157,7 +157,7 @@ describe("settings that are sent", () => {
     expect(effectiveSettings(model("scripted"), { maxOutputTokens: 99_999 }).settings.maxOutputTokens).toBe(16_384);
   });
 
-  it("leave out what a reasoning model refuses, and name it", () => {
+  it("leave out settings that a reasoning model refuses, and name them", () => {
     expect(effectiveSettings(model("gpt-5"), { temperature: 1, stop: ["END"], maxOutputTokens: 50 })).toEqual({
       settings: { maxOutputTokens: 50 },
       ignored: ["temperature", "stop"],

@@ -1,5 +1,5 @@
-// Which models there are and what they cost. The worst-case reservation rests on these prices and limits, so a model without a
-// price is refused unless the user says otherwise: a cap that counts zero protects nobody.
+// The available models and their prices. The worst-case reservation uses these prices and limits. So a model without a price is refused
+// unless the user allows it: a cap that counts zero protects nothing.
 import { z } from "zod";
 import { nanodollars } from "./dollars.ts";
 import type { FileCode } from "./file-codes.ts";
@@ -13,7 +13,7 @@ export interface ModelLimits {
 }
 
 export interface Model {
-  /** The name the endpoint knows. */
+  /** The model's name at the endpoint. */
   readonly name: string;
   readonly priced: boolean;
   /** Nanodollars per million prompt tokens. */
@@ -24,13 +24,13 @@ export interface Model {
   readonly contextTokens: number;
   readonly maxOutputTokens: number;
   readonly limits: ModelLimits;
-  /** Refuses sampling settings (temperature, top p, penalties, stop) and takes its output limit as max_completion_tokens. */
+  /** The model refuses sampling settings (temperature, top p, penalties, stop), and its output limit is called max_completion_tokens. */
   readonly reasoning: boolean;
-  /** Takes a JSON Schema as `response_format`. false: it is told the schema in words. */
+  /** The model accepts a JSON Schema as `response_format`. false: it gets the schema in words. */
   readonly jsonSchema: boolean;
-  /** It runs where its operator runs Markmill: what it reads leaves nobody's hands. */
+  /** The model runs where its operator runs Markmill: its input stays there. */
   readonly local: boolean;
-  /** Used for what a request leaves open. */
+  /** Used for settings that a request leaves out. */
   readonly defaults: ModelSettings;
 }
 
@@ -48,7 +48,7 @@ export type ModelLookup =
   | { readonly ok: true; readonly model: Model }
   | { readonly ok: false; readonly code: "MODEL_NOT_IN_CATALOGUE"; readonly message: string };
 
-/** What is assumed of a model nobody described: small enough to be true of nearly all. */
+/** Assumed for a model without a description: small enough to hold for nearly all models. */
 const UNPRICED_CONTEXT_TOKENS = 128_000;
 const UNPRICED_MAX_OUTPUT_TOKENS = 4_096;
 
@@ -78,7 +78,7 @@ const modelSchema = z.strictObject({
 });
 
 const fileSchema = z.strictObject({
-  /** Models of the built-in catalogue stay usable beside those of the file. */
+  /** Models of the built-in catalogue stay usable together with those of the file. */
   builtIn: z.boolean().default(true),
   allowUnpriced: z.boolean().default(false),
   aliases: z.record(z.string().min(1), z.string().min(1)).default({}),
@@ -104,7 +104,7 @@ export function findModel(catalogue: ModelCatalogue, name: string): ModelLookup 
   };
 }
 
-/** Rounded up to whole nanodollars; BigInt because tokens times price may pass 2^53. */
+/** Rounded up to whole nanodollars. BigInt, because tokens times price may exceed 2^53. */
 export function costOf(model: Model, promptTokens: number, completionTokens: number): number {
   const millionths =
     BigInt(promptTokens) * BigInt(model.promptPrice) + BigInt(completionTokens) * BigInt(model.completionPrice);

@@ -24,7 +24,7 @@ async function serve(yaml: string, apiKey?: string): Promise<ScriptedModel> {
   return model;
 }
 
-/** For answers no script can give. */
+/** For answers that no script can give. */
 async function serveRaw(listener: RequestListener): Promise<string> {
   const server: Server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -60,14 +60,14 @@ async function failureOf(call: Promise<unknown>): Promise<ModelFailure> {
   return error;
 }
 
-/** Both ways to ask; every fault has to come out the same. */
+/** Both ways to call; every fault must have the same result. */
 const ways: [string, CallOptions][] = [
   ["whole", {}],
   ["streamed", { onDelta: () => undefined }],
 ];
 
-describe("a reply", () => {
-  it("comes with its usage, priced from the catalogue", async () => {
+describe("a reply of the model client", () => {
+  it("contains its usage, priced from the catalogue", async () => {
     const { url } = await serve("default: { reply: Points 7, usage: { prompt: 100, completion: 5 } }");
     await expect(client(url).complete(ask("Mark this."))).resolves.toEqual({
       text: "Points 7",
@@ -83,7 +83,7 @@ describe("a reply", () => {
     });
   });
 
-  it("is the same when streamed, and its pieces add up to it", async () => {
+  it("is the same when streamed, and its pieces together are the whole text", async () => {
     const { url, requests } = await serve(
       "default: { reply: 'A longer remark, with 😀 in it, that takes several pieces to arrive.', usage: { prompt: 9, completion: 8 } }",
     );
@@ -95,7 +95,7 @@ describe("a reply", () => {
     expect(requests().map(({ stream }) => stream)).toEqual([true, false]);
   });
 
-  it("sends the settings under the names the model takes", async () => {
+  it("is requested with the settings under the model's own names", async () => {
     const { url, requests } = await serve("default: { reply: ok }");
     const settings = {
       temperature: 0.3,
@@ -123,14 +123,14 @@ describe("a reply", () => {
     ]);
   });
 
-  it("asks for JSON by schema", async () => {
+  it("is requested as JSON by schema", async () => {
     const { url, requests } = await serve("default: { verbatim: true, reply: '{\"points\": 7}' }");
     const schema = { name: "grade", schema: { type: "object" }, strict: true };
     await client(url).complete(ask("x", { schema }));
     expect(requests()[0]?.body).toMatchObject({ response_format: { type: "json_schema", json_schema: schema } });
   });
 
-  it.each(ways)("that was cut at the output limit says so (%s)", async (_, how) => {
+  it.each(ways)("that was cut at the output limit is marked as cut (%s)", async (_, how) => {
     const { url } = await serve(`default: { reply: ${"word ".repeat(100)} }`);
     const reply = await client(url).complete(ask("x", { settings: { maxOutputTokens: 10 } }), how);
     expect(reply).toMatchObject({ finishReason: "length", usage: { completionTokens: 10 } });
@@ -145,13 +145,13 @@ describe("a reply", () => {
     });
   });
 
-  it.each(ways)("can be stored in Postgres, whatever it holds (%s)", async (_, how) => {
+  it.each(ways)("with any content can be stored in Postgres (%s)", async (_, how) => {
     const { url } = await serve('default: { reply: "a\\0b\\uD800c" }');
     const { text } = await client(url).complete(ask("x"), how);
     expect(text).toBe("a\uFFFDb\uFFFDc");
   });
 
-  it("without usage is counted by us and marked as such", async () => {
+  it("without usage gets our own estimate, marked as such", async () => {
     const url = await serveRaw((_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify({ choices: [{ message: { content: "seven points" }, finish_reason: "stop" }] }));
@@ -163,7 +163,7 @@ describe("a reply", () => {
   });
 });
 
-describe("a fault of the endpoint becomes a failure that names its next step", () => {
+describe("a fault of the endpoint becomes a failure with its next step", () => {
   const faults: [fault: string, expected: Partial<ModelFailure>][] = [
     ["{ status: 429, retryAfter: 3 }", { code: "MODEL_RATE_LIMITED", next: "park", retryAfterMs: 3_000, billed: "no" }],
     ["{ status: 429, retryAfterMs: 70 }", { code: "MODEL_RATE_LIMITED", next: "park", retryAfterMs: 70 }],
@@ -194,7 +194,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     });
   }
 
-  it("a reply far beyond the limit is refused without being read to its end", async () => {
+  it("a reply far beyond the limit is refused without reading it to its end", async () => {
     const { url } = await serve("default: { fault: { huge: 500000000 } }");
     const before = process.memoryUsage().rss;
     for (const [, how] of ways) {
@@ -203,23 +203,26 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000);
   });
 
-  it.each(["declares its size", "hides its size by compression"])("a reply too large that %s", async (how) => {
-    const body = JSON.stringify({ choices: [{ message: { content: "x".repeat(50_000) }, finish_reason: "stop" }] });
-    const sent = how === "declares its size" ? Buffer.from(body) : gzipSync(body);
-    const url = await serveRaw((_, response) => {
-      const encoding = sent.length < body.length ? { "content-encoding": "gzip" } : {};
-      response.writeHead(200, { "content-type": "application/json", "content-length": sent.length, ...encoding });
-      response.end(sent);
-    });
-    expect((await failureOf(client(url, { maxReplyBytes: 40_000 }).complete(ask("x")))).code).toBe(
-      "MODEL_REPLY_TOO_LARGE",
-    );
-    await expect(client(url, { maxReplyBytes: 60_000 }).complete(ask("x"))).resolves.toMatchObject({
-      finishReason: "stop",
-    });
-  });
+  it.each(["declares its size", "hides its size by compression"])(
+    "a reply that is too large and %s is refused",
+    async (how) => {
+      const body = JSON.stringify({ choices: [{ message: { content: "x".repeat(50_000) }, finish_reason: "stop" }] });
+      const sent = how === "declares its size" ? Buffer.from(body) : gzipSync(body);
+      const url = await serveRaw((_, response) => {
+        const encoding = sent.length < body.length ? { "content-encoding": "gzip" } : {};
+        response.writeHead(200, { "content-type": "application/json", "content-length": sent.length, ...encoding });
+        response.end(sent);
+      });
+      expect((await failureOf(client(url, { maxReplyBytes: 40_000 }).complete(ask("x")))).code).toBe(
+        "MODEL_REPLY_TOO_LARGE",
+      );
+      await expect(client(url, { maxReplyBytes: 60_000 }).complete(ask("x"))).resolves.toMatchObject({
+        finishReason: "stop",
+      });
+    },
+  );
 
-  it.each(ways)("a reply that trickles on past the time limit (%s)", async (_, how) => {
+  it.each(ways)("a reply that is still arriving at the time limit is a timeout (%s)", async (_, how) => {
     const url = await serveRaw((_request, response) => {
       response.writeHead(200, { "content-type": how.onDelta ? "text/event-stream" : "application/json" });
       const chunk = JSON.stringify({ choices: [{ index: 0, delta: { content: "x" } }] });
@@ -229,7 +232,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect((await failureOf(client(url, { timeoutMs: 200 }).complete(ask("x"), how))).code).toBe("MODEL_TIMEOUT");
   });
 
-  it("an error in the middle of a stream", async () => {
+  it("an error in the middle of a stream is a server error that may be billed", async () => {
     const url = await serveRaw((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end('data: {"error":{"message":"overloaded","type":"server_error","code":null}}\n\n');
@@ -238,7 +241,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(failure).toMatchObject({ code: "MODEL_SERVER_ERROR", next: "park", billed: "unknown" });
   });
 
-  it("an answer of another shape, and one that does not stream", async () => {
+  it("an answer of another shape, or one that does not stream, is malformed", async () => {
     const url = await serveRaw((_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       response.end('{"choices":"none"}');
@@ -258,7 +261,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(failure.message.length).toBeLessThan(300);
   });
 
-  it("nobody listening", async () => {
+  it("a server that does not listen is unreachable, and nothing is billed", async () => {
     const gone = await serve("default: { reply: x }");
     await gone.close();
     open.length = 0;
@@ -268,8 +271,8 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(failure.message).toContain("ECONNREFUSED");
   });
 
-  describe("a request that never left is not billed", () => {
-    /** Takes connections and answers no handshake; `ends`: it closes each of them. */
+  describe("a call whose connection failed", () => {
+    /** Accepts connections and answers no handshake. `ends`: closes each of them. */
     async function serveNoHandshake(ends: boolean): Promise<{ readonly url: string; readonly met: Promise<void> }> {
       const met = Promise.withResolvers<void>();
       const sockets: Socket[] = [];
@@ -290,18 +293,18 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
       return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, met: met.promise };
     }
 
-    it.each(ways)("its host has no address (%s)", async (_, how) => {
+    it.each(ways)("is not billed if the host has no address (%s)", async (_, how) => {
       const failure = await failureOf(client("http://nowhere.invalid/v1").complete(ask("x"), how));
       expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", billed: "no" });
     });
 
-    it.each(ways)("its handshake fails (%s)", async (_, how) => {
+    it.each(ways)("is not billed if the handshake fails (%s)", async (_, how) => {
       const { url } = await serveNoHandshake(true);
       const failure = await failureOf(client(url).complete(ask("x"), how));
       expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", billed: "no" });
     });
 
-    it("its caller gives it up during the handshake", async () => {
+    it("is not billed if the caller aborts it during the handshake", async () => {
       const { url, met } = await serveNoHandshake(false);
       const stop = new AbortController();
       const call = failureOf(client(url).complete(ask("x"), { signal: stop.signal }));
@@ -310,27 +313,27 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
       expect(await call).toMatchObject({ code: "MODEL_ABORTED", billed: "no" });
     });
 
-    it("its time is over during the handshake", async () => {
+    it("is not billed if its time is over during the handshake", async () => {
       const { url } = await serveNoHandshake(false);
       const failure = await failureOf(client(url, { timeoutMs: 300 }).complete(ask("x")));
       expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", billed: "no" });
       expect(failure.message).toContain("300 ms");
     });
 
-    it("and one whose connection broke after it was written may be", async () => {
+    it("may be billed if the connection broke after the request was written", async () => {
       const url = await serveRaw((request) => void request.socket.destroy());
       const failure = await failureOf(client(url).complete(ask("x")));
       expect(failure).toMatchObject({ billed: "unknown" });
     });
 
-    it("nor is one surely free whose answer is no HTTP", async () => {
+    it("may be billed if the answer is not HTTP", async () => {
       const url = await serveRaw((request) => void request.socket.end("what?\r\n\r\n"));
       const failure = await failureOf(client(url).complete(ask("x")));
       expect(failure).toMatchObject({ billed: "unknown" });
     });
   });
 
-  it.each(ways)("a call given up by its caller (%s)", async (_, how) => {
+  it.each(ways)("a call that its caller aborts may be billed only if it was sent (%s)", async (_, how) => {
     const { url, requests } = await serve("default: { reply: x, delay: 10s }");
     const stop = new AbortController();
     const call = failureOf(client(url).complete(ask("x"), { ...how, signal: stop.signal }));
@@ -342,7 +345,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(requests()).toHaveLength(1);
   });
 
-  it.each(ways)("a call given up while it waits for its slot is not sent, so not billed (%s)", async (_, how) => {
+  it.each(ways)("a call aborted while it waits for its slot is not sent, so not billed (%s)", async (_, how) => {
     const { url, requests } = await serve("default: { reply: x }");
     const stop = new AbortController();
     const slot: ModelSlot = {
@@ -357,7 +360,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(requests()).toHaveLength(0);
   });
 
-  it.each(ways)("its time begins when it leaves, however long it waits for its slot (%s)", async (_, how) => {
+  it.each(ways)("the time limit of a call starts when it leaves, after any wait for its slot (%s)", async (_, how) => {
     const { url } = await serve("default: { reply: x, delay: 10ms }");
     const begin = () => new Promise<void>((resolve) => setTimeout(resolve, 1_200));
     const slot: ModelSlot = { ...noLimit, begin };
@@ -368,15 +371,18 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(await failure).toMatchObject({ code: "MODEL_TIMEOUT" });
   });
 
-  it.each(ways)("a process that was paused beyond the time of its call reads the reply first (%s)", async (_, how) => {
-    const { url, requests } = await serve("default: { reply: x, delay: 20ms }");
-    const reply = client(url, { timeoutMs: 1_000 }).complete(ask("x"), how);
-    while (requests().length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
-    expect(await reply).toMatchObject({ text: "x" });
-  });
+  it.each(ways)(
+    "a process that was paused beyond the time limit of its call reads the reply first (%s)",
+    async (_, how) => {
+      const { url, requests } = await serve("default: { reply: x, delay: 20ms }");
+      const reply = client(url, { timeoutMs: 1_000 }).complete(ask("x"), how);
+      while (requests().length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+      expect(await reply).toMatchObject({ text: "x" });
+    },
+  );
 
-  it("a reply that is whole is kept: who gives it up then, or whose time is over, gets it (I3)", async () => {
+  it("a complete reply is returned even after an abort or a timeout (I3)", async () => {
     const { url } = await serve("default: { reply: whole }");
     const stop = new AbortController();
     const given = { ...noLimit, arrived: () => stop.abort() };
@@ -390,7 +396,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(await client(url, { timeoutMs: 1_000 }).complete(ask("x"), { slot: slow })).toMatchObject({ text: "whole" });
   });
 
-  it("each request says how long it may take, not how long the library would wait", async () => {
+  it("each request states its own time limit, not that of the library", async () => {
     const told: unknown[] = [];
     const url = await serveRaw((request, response) => {
       told.push(request.headers["x-stainless-timeout"]);
@@ -403,7 +409,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
   const event = (finish_reason: string | null) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "half" }, finish_reason }] })}\n\n`;
 
-  it("a stream given up in the middle is not taken for a finished one", async () => {
+  it("a stream aborted in the middle does not count as finished", async () => {
     const url = await serveRaw((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(event(null));
@@ -413,24 +419,21 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect((await failureOf(call)).code).toBe("MODEL_ABORTED");
   });
 
-  it.each(["cut", "given up"])(
-    "but a stream %s after its finish reason is a reply, only its usage is missing",
-    async (how) => {
-      const url = await serveRaw((_, response) => {
-        response.writeHead(200, { "content-type": "text/event-stream" });
-        response.write(event("stop"));
-        if (how === "cut") setTimeout(() => response.destroy(), 20);
-      });
-      const stop = new AbortController();
-      const onDelta = () => {
-        if (how === "given up") stop.abort();
-      };
-      const reply = await client(url).complete(ask("x"), { signal: stop.signal, onDelta });
-      expect(reply).toMatchObject({ text: "half", finishReason: "stop", usage: { estimated: true } });
-    },
-  );
+  it.each(["cut", "given up"])("a stream %s after its finish reason is a reply without usage", async (how) => {
+    const url = await serveRaw((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(event("stop"));
+      if (how === "cut") setTimeout(() => response.destroy(), 20);
+    });
+    const stop = new AbortController();
+    const onDelta = () => {
+      if (how === "given up") stop.abort();
+    };
+    const reply = await client(url).complete(ask("x"), { signal: stop.signal, onDelta });
+    expect(reply).toMatchObject({ text: "half", finishReason: "stop", usage: { estimated: true } });
+  });
 
-  it("our own mistake in onDelta stays our own", async () => {
+  it("an error in our own onDelta stays unchanged", async () => {
     const { url } = await serve("default: { reply: x }");
     const call = client(url).complete(ask("x"), {
       onDelta: () => {
@@ -441,8 +444,8 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
   });
 });
 
-describe("keys, names and addresses", () => {
-  it("a wrong key is terminal, says what to set, and is not shown", async () => {
+describe("keys, names and addresses of the model client", () => {
+  it("a wrong key parks the run, names the variable to set, and is not shown", async () => {
     const { url } = await serve("default: { reply: x }", "the-right-key");
     const failure = await failureOf(client(url).complete(ask("x")));
     expect(failure).toMatchObject({ code: "MODEL_KEY_REFUSED", next: "park" });
@@ -454,7 +457,7 @@ describe("keys, names and addresses", () => {
     expect((await failureOf(client(echoing).complete(ask("x")))).message).not.toContain("sk-test-key");
   });
 
-  it("no key is fine where none is asked for, and named where one is", async () => {
+  it("a missing key is accepted where none is needed, and named where one is", async () => {
     const free = await serve("default: { reply: hello }");
     const keyless = (baseUrl: string) => createModelClient({ baseUrl, catalogue: builtInCatalogue });
     await expect(keyless(free.url).complete(ask("x"))).resolves.toMatchObject({ text: "hello" });
@@ -471,12 +474,12 @@ describe("keys, names and addresses", () => {
     expect(requests()).toEqual([]);
   });
 
-  it("an address that is none is refused at once", () => {
+  it("an invalid address is refused at once", () => {
     expect(() => client("localhost:8080/v1")).toThrow(/OPENAI_BASE_URL.*localhost:8080/);
     expect(() => client("not a url")).toThrow(ModelFailure);
   });
 
-  it("a key or an address that would show its secret in an error is refused without it", async () => {
+  it("a key or address whose secret an error could show is refused without showing it", async () => {
     const refusal = (make: () => unknown) => {
       try {
         make();
@@ -491,7 +494,7 @@ describe("keys, names and addresses", () => {
     expect(key.message + address.message).not.toContain("secret");
   });
 
-  it("a key with a line end behind it is the key", async () => {
+  it("a key with a line end works without the line end", async () => {
     const { url } = await serve("default: { reply: hello }", "the-right-key");
     await expect(client(url, { apiKey: "the-right-key\n" }).complete(ask("x"))).resolves.toMatchObject({
       text: "hello",
@@ -499,7 +502,7 @@ describe("keys, names and addresses", () => {
     expect((await failureOf(client(url, { apiKey: " " }).complete(ask("x")))).code).toBe("MODEL_KEY_MISSING");
   });
 
-  it("an address without the API path is named", async () => {
+  it("an address without the API path is named in the failure", async () => {
     const { url } = await serve("default: { reply: x }");
     const failure = await failureOf(client(url.replace("/v1", "")).complete(ask("x")));
     expect(failure.code).toBe("MODEL_NOT_FOUND");
@@ -507,9 +510,9 @@ describe("keys, names and addresses", () => {
   });
 });
 
-describe("a reply without anything to read", () => {
+describe("a reply without readable content", () => {
   it.each(["empty", "'null'", "blank", "tool-calls", "reasoning"])(
-    "%s, is an empty reply with its bill",
+    "of kind %s is an empty reply with its usage",
     async (fault) => {
       const { url } = await serve(`default: { fault: ${fault}, usage: { prompt: 9, completion: 4 } }`);
       for (const [, how] of ways) {
@@ -523,13 +526,13 @@ describe("a reply without anything to read", () => {
   );
 });
 
-describe("what a model thought", () => {
+describe("the reasoning of a model", () => {
   it.each([
     ["default: { reply: '<think>hm</think>Points: 7' }", "hm"],
     ["default: { reply: '</think>Points: 7' }", undefined],
     ["default: { reply: 'Points: 7', reasoning: I weigh it }", "I weigh it"],
     ["default: { reply: '<thinking>hm</thinking>Points: 7', reasoning: I weigh it }", "I weigh it\n\nhm"],
-  ])("is apart from what it says: %s", async (script, reasoning) => {
+  ])("is separate from its answer: %s", async (script, reasoning) => {
     const { url } = await serve(script);
     for (const [, how] of ways) {
       const reply = await client(url).complete(ask("x"), how);
@@ -537,7 +540,7 @@ describe("what a model thought", () => {
     }
   });
 
-  it("is found in lists of parts and in other fields, and odd fields do not spoil a reply", async () => {
+  it("is found in lists of parts and in other fields, and unusual fields do not spoil a reply", async () => {
     const answers = [
       {
         content: [
@@ -558,7 +561,7 @@ describe("what a model thought", () => {
   });
 });
 
-describe("trouble of the endpoint is told from what is wrong with the request", () => {
+describe("an error status of the endpoint", () => {
   it.each([
     [
       400,
@@ -580,27 +583,30 @@ describe("trouble of the endpoint is told from what is wrong with the request", 
     [200, { message: "Rate limit exceeded", code: 429 }, "MODEL_RATE_LIMITED", "park"],
     [200, { message: "Upstream error" }, "MODEL_SERVER_ERROR", "park"],
     [200, { message: "too large a context window", code: 400 }, "MODEL_CONTEXT_EXCEEDED", "fail"],
-  ])("%i %j", async (status, error, code, next) => {
-    const url = await serveBody(JSON.stringify({ error }), { status });
-    expect(await failureOf(client(url).complete(ask("x")))).toMatchObject({ code, next });
-  });
+  ])(
+    "is classified as trouble of the endpoint or as a problem of the request: %i %j",
+    async (status, error, code, next) => {
+      const url = await serveBody(JSON.stringify({ error }), { status });
+      expect(await failureOf(client(url).complete(ask("x")))).toMatchObject({ code, next });
+    },
+  );
 
-  it("a web page with a status of the request's kind is a proxy's", async () => {
+  it("with a web page comes from a proxy, even if the status concerns the request", async () => {
     const url = await serveBody("<html>Bad Request</html>", { status: 400, contentType: "text/html" });
     expect(await failureOf(client(url).complete(ask("x")))).toMatchObject({ code: "MODEL_REPLY_HTML", next: "park" });
   });
 
-  it("says in a line what is waited for", async () => {
+  it("gives a one-line reason for the waiting run", async () => {
     const url = await serveBody(JSON.stringify({ error: { message: "slow\ndown" } }), { status: 429 });
     expect((await failureOf(client(url).complete(ask("x")))).reason).toBe("429 slow down");
   });
 });
 
-describe("the key", () => {
+describe("the API key in texts of the endpoint", () => {
   const key = "sk-proj/0123+456789abcdef";
   const spellings = [key, encodeURIComponent(key), key.slice(0, 18)];
 
-  it.each(spellings)("is nowhere in a failure, also where the text is cut: %s", async (spelling) => {
+  it.each(spellings)("is removed from a failure, even at a cut: %s", async (spelling) => {
     for (const pad of [0, 470, 480, 490, 495]) {
       const message = `${"x".repeat(pad)} ${spelling} ${"y".repeat(300)}`;
       const url = await serveBody(JSON.stringify({ error: { message } }), { status: 401 });
@@ -611,7 +617,7 @@ describe("the key", () => {
     }
   });
 
-  it.each(spellings)("is nowhere in a reply: %s", async (spelling) => {
+  it.each(spellings)("is removed from a reply: %s", async (spelling) => {
     const message = { content: `You sent ${spelling}.`, reasoning: spelling };
     const url = await serveBody(JSON.stringify({ model: spelling, choices: [{ message, finish_reason: "stop" }] }));
     const reply = await client(url, { apiKey: key }).complete(ask("x"));
@@ -620,7 +626,7 @@ describe("the key", () => {
   });
 });
 
-describe("tools", () => {
+describe("tools of a model request", () => {
   const tools = [
     {
       name: "look_up",
@@ -629,7 +635,7 @@ describe("tools", () => {
     },
   ];
 
-  it("are offered, and what the model asks for is read, whole and streamed, beside its words", async () => {
+  it("are offered, and the model's tool calls are read, whole and streamed, together with its text", async () => {
     const { url, requests } = await serve(`
 rules:
   - when: { role: user, pattern: 'mean (\\w+)' }
@@ -655,7 +661,7 @@ rules:
     });
   });
 
-  it("have their results sent back under the id of their call; none: the model has to answer", async () => {
+  it("get their results sent back under the id of their call; with tool choice none the model must answer", async () => {
     const { url, requests } = await serve("rules: [{ when: { role: tool, text: moon }, reply: The moon. }]");
     const toolCalls = [{ id: "c1", name: "look_up", arguments: "{}" }];
     const request: ModelRequest = {
@@ -684,7 +690,7 @@ rules:
     });
   });
 
-  it("are read from what endpoints make of them: no ids, the same id twice, objects, the protocol's first form", async () => {
+  it("are called in any form that endpoints send: no ids, the same id twice, objects, the protocol's first form", async () => {
     const answers: [object, object[]][] = [
       [
         { tool_calls: [{ function: { name: "a", arguments: { x: 1 } } }, { id: "", function: { name: "b" } }] },
@@ -715,7 +721,7 @@ rules:
     }
   });
 
-  it("a stream of arguments is refused at the size of a reply", async () => {
+  it("may not stream arguments beyond the size limit of a reply", async () => {
     const { url } = await serve(`default: { calls: [{ name: a, arguments: "${"x".repeat(5_000)}" }] }`);
     const failure = await failureOf(
       client(url, { maxReplyBytes: 2_000 }).complete(ask("x", { tools }), { onDelta: () => undefined }),

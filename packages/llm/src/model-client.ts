@@ -1,5 +1,5 @@
-// One request to an OpenAI-compatible endpoint, one reply or one ModelFailure. It never tries again by itself: retries are
-// durable and belong to the engine, and a hidden second request would be a second bill outside the reservation.
+// Sends one request to an OpenAI-compatible endpoint and returns one reply or one ModelFailure. It never retries itself: retries are
+// durable and belong to the engine. A hidden second request would be a second bill outside the reservation.
 import type { ClientOptions, OpenAI } from "openai";
 import type {
   ChatCompletionCreateParamsNonStreaming,
@@ -34,35 +34,38 @@ const DEFAULT_MAX_REPLY_BYTES = 4 * 1024 * 1024;
 
 export interface ModelClientOptions {
   readonly baseUrl?: string;
-  /** Absent: no Authorization header is sent, which local endpoints accept and the default one does not. */
+  /** Default: no Authorization header is sent. Local endpoints accept this, the default endpoint does not. */
   readonly apiKey?: string;
-  /** That carries the key, in lower case. Absent: `authorization`, as a bearer token; any other holds the key alone. */
+  /** The header with the key, in lower case. Default: `authorization`, as a bearer token. Any other header contains only the key. */
   readonly keyHeader?: string;
   readonly organization?: string;
   readonly catalogue: ModelCatalogue;
-  /** From the request to the last byte of its reply. */
+  /** The time from the request to the last byte of its reply. */
   readonly timeoutMs?: number;
-  /** Of the HTTP body; of the text and of each event when the reply is streamed. */
+  /** The maximum size of the HTTP body; for a streamed reply, of the text and of each event. */
   readonly maxReplyBytes?: number;
 }
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly idempotencyKey?: string;
-  /** Waited for when the request is ready to leave, and told when a reply that is read whole has arrived; `over` is the caller's. Absent: no limit. */
+  /**
+   * The request waits for this slot when it is ready to leave, and reports to it when a reply that is read whole has arrived. The caller
+   * must call `over`. Default: no limit.
+   */
   readonly slot?: ModelSlot;
-  /** Asks for a streamed reply; called with each piece of text as it comes, in order: reasoning in tags is still in it. */
+  /** Requests a streamed reply. Called with each piece of text in order; the text still contains reasoning in tags. */
   readonly onDelta?: (text: string) => void;
 }
 
 export interface ModelClient {
-  /** Where it asks, without credentials: for people, and as the key of what workers share about it. */
+  /** The endpoint's address without credentials: shown to people, and the key of the state that workers share about it. */
   readonly endpoint: string;
-  /** Rejects with a ModelFailure, nothing else, for whatever the endpoint or the network does. */
+  /** Rejects only with a ModelFailure, for any problem of the endpoint or the network. */
   complete(request: ModelRequest, options?: CallOptions): Promise<ModelReply>;
 }
 
-/** One per way of reading a reply: they differ in the fetch beneath. */
+/** One client per way of reading a reply: they use different fetch functions. */
 interface Clients {
   readonly whole: OpenAI;
   readonly streaming: OpenAI;
@@ -71,7 +74,7 @@ interface Clients {
 export function createModelClient(options: ModelClientOptions): ModelClient {
   const baseUrl = options.baseUrl ?? DEFAULT_BASE_URL;
   const { catalogue } = options;
-  // A key pasted into a file often brings its line end along.
+  // A key pasted into a file often includes its line end.
   const apiKey = options.apiKey?.trim() || undefined;
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const maxReplyBytes = options.maxReplyBytes ?? DEFAULT_MAX_REPLY_BYTES;
@@ -79,7 +82,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     throw new ModelFailure("MODEL_URL_INVALID", `It is "${baseUrl}".`);
   }
   const { origin, pathname, username, password } = new URL(baseUrl);
-  // Both would be refused by fetch with a message that quotes the secret.
+  // fetch would refuse both with a message that quotes the secret.
   if (username !== "" || password !== "") {
     throw new ModelFailure("MODEL_URL_INVALID", "It must not hold a user name or password; the key is OPENAI_API_KEY.");
   }
@@ -88,7 +91,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
   }
   const settings = {
     baseURL: baseUrl,
-    // Given explicitly, all of them: the library otherwise reads the environment, which only packages/config may.
+    // All options are set explicitly: otherwise the library reads the environment, which only packages/config may do.
     apiKey: apiKey ?? "none",
     adminAPIKey: null,
     organization: options.organization ?? null,
@@ -100,11 +103,12 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       ...(apiKey === undefined ? { Authorization: null } : headersOfKey(apiKey, options.keyHeader)),
     },
     maxRetries: 0,
-    // Ours covers the whole reply, and begins when the request leaves; the library's would count the wait for a slot. Longer than any of ours.
+    // Our own time limit covers the whole reply and starts when the request leaves. The library's limit would include the wait for a slot,
+    // so it is longer than any of ours.
     timeout: 2 ** 30,
   } satisfies ClientOptions;
   let opened: Promise<Clients> | undefined;
-  /** Read with the first request: 180 files that most commands never need. */
+  /** Loaded with the first request: 180 files that most commands never need. */
   const clients = (): Promise<Clients> => {
     opened ??= Promise.all([import("openai"), import("./fetch-whole.ts")]).then(
       ([{ default: Client }, { createWholeFetch }]) => ({
@@ -115,7 +119,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     return opened;
   };
 
-  /** Models that refused a schema: from then on they are told of it in words. */
+  /** Models that refused a schema: from then on they get it in words. */
   const withoutSchemas = new Set<string>();
   const endpoint = `${origin}${pathname.replace(/(?<!\/)\/+$/, "")}`;
   const redact = redactorOf(apiKey, "reply");
@@ -132,7 +136,10 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
 
       const { whole: asking, streaming } = await clients();
       const limit = createTimeLimit(timeoutMs);
-      /** Whether the endpoint may have it. Fetch's own way does not tell when it has a connection: there a request has left with its slot. */
+      /**
+       * Whether the endpoint may have received the request. fetch itself does not report when it has a connection: there, a request counts
+       * as sent once it has its slot.
+       */
       let left = false;
       const departure = {
         connecting() {
@@ -152,7 +159,8 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       });
       const until = call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal;
       const inWords = !model.jsonSchema || withoutSchemas.has(model.name);
-      // Another request than the one that was refused with its schema: an endpoint that honours the key would answer with the refusal.
+      // This request differs from the refused one with a schema. An endpoint that honours the idempotency key would otherwise repeat its
+      // refusal.
       const another = request.schema !== undefined && inWords && model.jsonSchema;
       const { idempotencyKey } = call;
       const headers: Record<string, string> =
@@ -193,19 +201,19 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
   };
 }
 
-/** What is sent beside or instead of the library's own `Authorization`. */
+/** The headers sent besides or instead of the library's own `Authorization`. */
 function headersOfKey(apiKey: string, header = bearerHeader): Record<string, string | null> {
   return header === bearerHeader ? {} : { Authorization: null, ...keyHeaders(apiKey, header) };
 }
 
-/** A timer that comes so late was held up: the process was paused. */
+/** If a timer fires this late, the process was paused. */
 const lateMs = 1_000;
-/** For a reply that arrived while the process was paused to be read. */
+/** The time to read a reply that arrived while the process was paused. */
 const readMs = 2_000;
 
 /**
- * For one request, from when it leaves. A process that was paused sees its time-out before the reply that lies in its socket: the reply is paid
- * for, so there is a moment more to read it.
+ * The time limit of one request, from when it leaves. A process that was paused sees the timeout before the reply in its socket. The reply
+ * is paid for, so there is a short extra time to read it.
  */
 function createTimeLimit(ms: number) {
   const controller = new AbortController();
@@ -224,7 +232,7 @@ function createTimeLimit(ms: number) {
   };
 }
 
-/** `fetchOptions`: an InSlot, by a type that the library does not compare with its own copy of fetch's. */
+/** `fetchOptions`: an InSlot. Its type is `object`, so that the library does not compare it with its own copy of fetch's types. */
 type Sending = { fetchOptions: object; headers: Record<string, string> };
 
 async function readWhole(
@@ -260,7 +268,7 @@ async function readStream(
       emit(deltas.push(piece));
     }
   } catch (error) {
-    // I3: once the finish reason is here the reply is whole, and losing it for want of its usage would pay for it twice.
+    // I3: once the finish reason is here, the reply is complete. Dropping it because its usage is missing would pay for it twice.
     if (reply.finish === "" || !isCut(error)) throw error;
   }
   emit(deltas.flush());
@@ -268,7 +276,7 @@ async function readStream(
     // The library ends an aborted stream like a finished one.
     sending.signal.throwIfAborted();
     if (reply.events === 0) throw new ModelFailure("MODEL_REPLY_MALFORMED", "A stream was asked for and none came.");
-    // Without any choice it is a reply, an empty one.
+    // A stream without any choice counts as an empty reply.
     if (reply.choices > 0) {
       const far = `${reply.events} events and ${reply.length} characters`;
       throw new ModelFailure("MODEL_CONNECTION_CUT", `The stream broke off after ${far}.`);
@@ -283,11 +291,11 @@ const embeddingSchema = z.object({
   usage: z.object({ prompt_tokens: z.int().nonnegative() }).optional().catch(undefined),
 });
 
-/** The texts of the messages as vectors, in their order, all of one length. */
+/** Returns the texts of the messages as vectors, in their order, all of one length. */
 async function embedded(openai: OpenAI, model: Model, request: ModelRequest, sending: Sending): Promise<ModelReply> {
   const input = request.messages.map(({ content }) => neutraliseText(content));
   const { dimensions } = request.embed ?? {};
-  // Asked for by name: the library would ask for base64 otherwise, which some endpoints refuse.
+  // Set explicitly: otherwise the library requests base64, which some endpoints refuse.
   const body = { model: model.name, input, encoding_format: "float" as const };
   const sent: unknown = await openai.embeddings.create(
     { ...body, ...(dimensions === undefined ? {} : { dimensions }) },
@@ -370,7 +378,7 @@ function messageOf(message: ModelMessage): ChatCompletionMessageParam {
   return { role: "assistant", content: content === "" ? null : content, tool_calls };
 }
 
-/** `inWords`: the schema is told in a last message; not all endpoints take another way. */
+/** `inWords`: the schema is written into a last message, because not all endpoints accept another way. */
 function bodyOf(model: Model, request: ModelRequest, inWords: boolean): ChatCompletionCreateParamsNonStreaming {
   const { settings } = effectiveSettings(model, request.settings);
   const { schema } = request;
@@ -390,7 +398,7 @@ function bodyOf(model: Model, request: ModelRequest, inWords: boolean): ChatComp
           })),
           ...(request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
         }),
-    // Reasoning models know only the new name of the limit, many self-hosted endpoints only the old one.
+    // Reasoning models accept only the new name of the limit, many self-hosted endpoints only the old one.
     ...(model.reasoning
       ? { max_completion_tokens: settings.maxOutputTokens }
       : { max_tokens: settings.maxOutputTokens }),

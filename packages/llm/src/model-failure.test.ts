@@ -4,14 +4,14 @@ import { modelFailureCodes, retryAfter } from "./model-failure.ts";
 const noon = Date.parse("2026-03-01T12:00:00Z");
 const wait = (headers: Record<string, string>) => retryAfter(new Headers(headers), noon);
 
-describe("how long the endpoint asks to wait", () => {
+describe("the wait that an endpoint asks for", () => {
   it("is read from milliseconds before seconds", () => {
     expect(wait({ "retry-after-ms": "250", "retry-after": "9" })).toBe(250);
     expect(wait({ "retry-after": "9" })).toBe(9_000);
     expect(wait({ "retry-after": "0.5" })).toBe(500);
   });
 
-  it("is read from a date against the endpoint's own clock, else against ours", () => {
+  it("is read from a date relative to the endpoint's own clock, else to ours", () => {
     const until = "Sun, 01 Mar 2026 12:00:30 GMT";
     expect(wait({ "retry-after": until })).toBe(30_000);
     expect(wait({ "retry-after": until, date: "Sun, 01 Mar 2026 12:00:20 GMT" })).toBe(10_000);
@@ -29,7 +29,7 @@ describe("how long the endpoint asks to wait", () => {
   });
 });
 
-describe("the table of failures", () => {
+describe("the table of model failures", () => {
   it("has one sentence for every code", () => {
     for (const [code, { sentence }] of Object.entries(modelFailureCodes)) {
       expect(code).toMatch(/^(?:MODEL|BATCH_BUDGET)_[A-Z_]+$/);

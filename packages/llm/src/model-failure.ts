@@ -1,14 +1,16 @@
-// The one place where a vendor's error becomes a failure of ours. A failure names what happens next, how long the endpoint asked us
+// Translates a vendor's error into a ModelFailure; no other file does. A failure states what happens next, how long the endpoint asked us
 // to wait, and whether it may have billed the attempt.
 //
-// park   Trouble of the endpoint, or of the way to it: too many requests, no credit, a refused key, its own errors, no connection, a
-//        time-out, bytes that are no reply. It says nothing about the request and never becomes an answer: the run waits.
-//        A 404 is among these, also where it names the model: a base URL that is wrong, a model that is still being loaded and a name
-//        that is misspelt look alike, and all three are put right outside the run.
-// fail   Something about this request: invalid, too long, refused, filtered, a reply cut or too large. Asked again it fares no better.
-// hold   What no waiting cures: no key, no such model, an endpoint that speaks another protocol. The run waits to be resumed.
-// retry  An empty reply, or one that the endpoint ended early: the endpoint works, the next try may say something. A few tries, then the
-//        activity fails.
+// park   Trouble of the endpoint, or of the connection to it: too many requests, no credit, a refused key, its own errors, no connection, a
+//        timeout, bytes that are no reply. It says nothing about the request and never becomes an answer: the run waits.
+//        A 404 is one of these, even if it names the model. A wrong base URL, a model that is still loading and a misspelt name look alike,
+//        and all three are fixed outside the run.
+// fail   A problem of this request: invalid, too long, refused, filtered, a reply that was cut or is too large. Another attempt would fail
+//        too.
+// hold   A problem that waiting cannot solve: no key, no such model, an endpoint with another protocol. The run waits until a person
+//        resumes it.
+// retry  An empty reply, or one that the endpoint ended early: the endpoint works, and the next attempt may succeed. After a few attempts
+//        the activity fails.
 import { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai/core/error";
 import { ZodError } from "zod";
 import type { ModelUsage } from "./model-request.ts";
@@ -16,7 +18,7 @@ import { neutraliseText } from "./neutralise-text.ts";
 import { UnusableReply } from "./read-completion.ts";
 import { redactorOf } from "./redact-key.ts";
 
-/** `no`: the endpoint did not generate. `unknown`: it may have, so the budget counts the worst case. `known`: what it used is told. */
+/** `no`: the endpoint did not generate. `unknown`: it may have, so the budget counts the worst case. `known`: the usage is reported. */
 export type Billed = "no" | "unknown" | "known";
 
 export type NextOfCall = "park" | "hold" | "fail" | "retry";
@@ -206,11 +208,11 @@ export class ModelFailure extends Error {
   readonly code: ModelFailureCode;
   readonly next: NextOfCall;
   readonly billed: Billed;
-  /** What the endpoint generated before it failed; present where `billed` is `known`. */
+  /** The tokens that the endpoint generated before it failed; present where `billed` is `known`. */
   readonly spent?: ModelUsage;
-  /** In short, for a line that says what is waited for: `429, too many requests`. */
+  /** A short reason for a status line about a waiting run: `429, too many requests`. */
   readonly reason: string;
-  /** What the endpoint asked for; absent when it asked for nothing. */
+  /** The wait that the endpoint asked for. Absent: it did not ask for one. */
   readonly retryAfterMs?: number;
 
   constructor(code: ModelFailureCode, detail: string, given: Given = {}) {
@@ -234,7 +236,7 @@ interface Given {
 
 /** Thrown while a body is read, by the size guard of the client. */
 export class ReplyTooLarge extends Error {}
-/** Thrown before a body is read: its content type is not what was asked for. */
+/** Thrown before a body is read: it does not have the requested content type. */
 export class ReplyOfWrongKind extends Error {
   readonly contentType: string;
   constructor(contentType: string) {
@@ -247,18 +249,18 @@ export interface FailureContext {
   readonly model: string;
   /** Shown to the user. */
   readonly endpoint: string;
-  /** Removed from every message, should the endpoint echo it. */
+  /** Removed from every message, in case the endpoint echoes it. */
   readonly apiKey?: string;
   readonly timeoutMs: number;
   readonly maxReplyBytes: number;
-  /** Our own two reasons to give up; the client's error alone does not tell them apart. */
+  /** Our own two reasons to give up; the client's error alone does not distinguish them. */
   readonly timedOut: boolean;
-  /** false: nothing of the request was written to a connection, so nothing is billed. Absent: it may have been. */
+  /** false: nothing of the request was written to a connection, so nothing is billed. Absent: it may have been written. */
   readonly left?: boolean;
   readonly aborted: boolean;
   /** The request had a schema as `response_format`. */
   readonly sentSchema?: boolean;
-  /** What a reply that is no answer used. */
+  /** The usage of a reply that is not an answer. */
   readonly spent?: ModelUsage;
   /** Milliseconds since the epoch, for a Retry-After that is a date. */
   readonly now: number;
@@ -270,7 +272,7 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
   const redact = redactorOf(context.apiKey, "failure");
   const clean = (text: string) => neutraliseText(redact(text));
   const fail = (code: ModelFailureCode, why: string, given: Given = {}) => {
-    // Redacted before it is cut: half a key is a secret too.
+    // Redact before the cut: half a key is a secret too.
     const told = why === "" ? "" : sentence(clean(why));
     const reason = brief(clean(given.reason ?? (told === "" ? modelFailureCodes[code].sentence : told)));
     const spent = context.spent === undefined ? {} : { spent: context.spent };
@@ -306,7 +308,7 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
   if (error instanceof APIConnectionError) {
     const code = chain.map(codeOf).find((found) => found !== undefined);
     const why = code ?? chain.at(-1)?.message ?? error.message;
-    // A connection that broke after it stood may have carried the request, whatever the error is called.
+    // A connection that broke after it was established may have carried the request, with any error code.
     const reached = context.left === true || code === "ECONNRESET" || code === "EPIPE" || code === "UND_ERR_SOCKET";
     return fail("MODEL_UNREACHABLE", why, reached ? { billed: "unknown" } : {});
   }
@@ -316,7 +318,7 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
       case "error": {
         const { status, message, code, type } = trouble.error;
         const told = new APIError(status, { message, code, type }, message, new Headers());
-        // No reply came with it: nothing was generated.
+        // The error came without a reply: nothing was generated.
         return translateStatus(told, context, (why, words, given) =>
           fail(why, words, status === undefined && error.reply === null ? { ...given, billed: "no" } : given),
         );
@@ -338,11 +340,11 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
   if (isCut(error)) {
     return fail("MODEL_CONNECTION_CUT", chain.at(-1)?.message ?? "");
   }
-  // A fault of our own (in onDelta, say) is not the endpoint's.
+  // An error in our own code (for example in onDelta) is not the endpoint's.
   throw error;
 }
 
-/** undici reports a body that ends early as TypeError "terminated", its reason in the cause. */
+/** undici reports a body that ends early as TypeError "terminated", with the reason in the cause. */
 export function isCut(error: unknown): boolean {
   return error instanceof TypeError && error.message === "terminated";
 }
@@ -360,13 +362,13 @@ function translateStatus(
   const reason = html ? `${status}, a web page` : message;
   const wait = retryAfter(error.headers, context.now);
   const given = { reason, ...(wait === undefined ? {} : { retryAfterMs: wait }) };
-  // Several vendors answer these with status 400; their words tell.
+  // Several vendors report these with status 400; only the message shows it.
   const spoken = html ? "" : message;
 
   if (/insufficient_quota|billing|credit|payment/.test(label) || status === 402 || QUOTA.test(spoken)) {
     return fail("MODEL_QUOTA_EXHAUSTED", why, given);
   }
-  // A body without a status has only its words.
+  // A body without a status has only its message.
   const words = status === undefined ? spoken : "";
   if (status === 429 || /rate_limit|too_many_requests|overloaded/.test(label) || TOO_OFTEN.test(words)) {
     return fail("MODEL_RATE_LIMITED", why, given);
@@ -386,13 +388,13 @@ function translateStatus(
   }
   // No status: an error event inside a stream that had begun.
   if (status === undefined) return fail("MODEL_SERVER_ERROR", why, { ...given, billed: "unknown" });
-  // A proxy between us and the endpoint has no opinion about the request.
+  // An HTML error comes from a proxy between us and the endpoint. It says nothing about the request.
   if (status < 500 && html) return fail("MODEL_REPLY_HTML", why, given);
   if (isRequestStatus(status) && context.sentSchema === true && NO_FORMAT.test(spoken)) {
     return fail("MODEL_FORMAT_REFUSED", why);
   }
   if (isRequestStatus(status)) return fail("MODEL_REQUEST_REFUSED", why);
-  // A gateway that gave up waiting does not stop what it waited for.
+  // A gateway that gave up waiting does not stop the server behind it.
   const late = status === 504 || status === 524 || status === 520 || status === 499;
   return fail("MODEL_SERVER_ERROR", why, { ...given, billed: late ? "unknown" : "no" });
 }
@@ -405,14 +407,14 @@ const TOO_OFTEN = /rate limit|too many requests/i;
 const NO_MODEL = /\bmodel\b.{0,120} (not found|does not exist|not supported)/i;
 const KEY = /(invalid|incorrect|missing|expired) api[ _-]?key|api[ _-]?key (is )?(not valid|invalid|missing|expired)/i;
 
-/** The statuses that speak about the request itself. Others ask for the same again (408, 409, 425), or are the endpoint's own. */
+/** The statuses about the request itself. Others ask to repeat it (408, 409, 425), or concern the endpoint. */
 function isRequestStatus(status: number | undefined): boolean {
   return status !== undefined && [400, 406, 411, 412, 414, 415, 416, 417, 422, 431, 451].includes(status);
 }
 
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
 
-/** retry-after-ms, or Retry-After as seconds or as a date. A date is read against the endpoint's own Date header when it has one. */
+/** Reads retry-after-ms, or Retry-After as seconds or as a date. A date is compared with the endpoint's own Date header if present. */
 export function retryAfter(headers: Headers | undefined, now: number): number | undefined {
   const bounded = (ms: number) => Math.ceil(Math.min(Math.max(ms, 0), LONGEST_WAIT_MS));
   const exact = headers?.get("retry-after-ms")?.trim();
@@ -430,7 +432,7 @@ function causes(error: unknown): Error[] {
   const chain: Error[] = [];
   for (let at = error; at instanceof Error && chain.length < 8; at = at.cause) {
     chain.push(at);
-    // Several addresses of one host tried in turn; the first tells enough.
+    // Several addresses of one host were tried in turn; the first error is enough.
     if (at instanceof AggregateError && at.errors[0] instanceof Error) chain.push(at.errors[0]);
   }
   return chain;
@@ -440,7 +442,7 @@ function codeOf(error: Error): string | undefined {
   return "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
-/** Without a connection nothing was sent: looking for the host, connecting or the handshake failed. */
+/** Without a connection nothing was sent: the name lookup, the connection or the handshake failed. */
 function isUnconnected(error: Error): boolean {
   const { syscall } = error as { readonly syscall?: unknown };
   return (
@@ -460,7 +462,7 @@ function sentence(text: string): string {
   return /[.!?…]$/.test(short) ? short : `${short}.`;
 }
 
-/** For one line of a screen. */
+/** Shortens the text to one line of a screen. */
 function brief(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length > 160 ? `${line.slice(0, 159)}…` : line;

@@ -1,13 +1,13 @@
 import type { Model } from "./model-catalogue.ts";
 
-/** A tool the model wants to be called. `arguments`: as it wrote them, JSON if it kept to its task. */
+/** A tool call that the model requests. `arguments`: as the model wrote them; JSON if it followed its task. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
   readonly arguments: string;
 }
 
-/** A tool the model may ask for. */
+/** A tool that the model may call. */
 export interface ToolOffer {
   readonly name: string;
   readonly description: string;
@@ -18,10 +18,10 @@ export interface ToolOffer {
 export type ModelMessage =
   | { readonly role: "system" | "user"; readonly content: string }
   | { readonly role: "assistant"; readonly content: string; readonly toolCalls?: readonly ToolCall[] }
-  /** What came of a tool call of the assistant's message before it. */
+  /** The result of a tool call in the preceding assistant message. */
   | { readonly role: "tool"; readonly content: string; readonly callId: string };
 
-/** What is written in a message: its words, and what it wants of tools. */
+/** The text of a message: its content and its tool calls. */
 export function lettersOf(message: ModelMessage): string {
   if (message.role !== "assistant" || message.toolCalls === undefined) return message.content;
   return message.content + message.toolCalls.map(({ id, name, arguments: given }) => id + name + given).join("");
@@ -44,7 +44,7 @@ export interface ReplySchema {
   readonly name: string;
   /** JSON Schema. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** Asks the endpoint to enforce it while generating; it then has to name every property as required. */
+  /** Asks the endpoint to enforce the schema while generating. The schema then has to list every property as required. */
   readonly strict?: boolean;
 }
 
@@ -54,11 +54,14 @@ export interface ModelRequest {
   readonly messages: readonly ModelMessage[];
   readonly settings: ModelSettings;
   readonly schema?: ReplySchema;
-  /** Absent: it may ask for none. */
+  /** Default: the model may call no tools. */
   readonly tools?: readonly ToolOffer[];
-  /** The messages are texts to be embedded: the reply's text is their vectors (vectors-text.ts). Nothing else of the request is sent. */
+  /**
+   * The messages are texts to be embedded; the reply's text contains their vectors (vectors-text.ts). No other field of the request is
+   * sent.
+   */
   readonly embed?: { readonly dimensions?: number };
-  /** With tools. Absent: it decides itself. none: it has to answer now. */
+  /** For requests with tools. Default: the model decides. none: it must answer now. */
   readonly toolChoice?: "none" | "required";
 }
 
@@ -66,37 +69,40 @@ export interface ModelUsage {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly nanodollars: number;
-  /** Characters (UTF-16 units) of all messages sent plus the reply. */
+  /** Characters (UTF-16 units) of all sent messages plus the reply. */
   readonly characters: number;
-  /** The endpoint reported no usage; the token counts are our own. */
+  /** The endpoint reported no usage; the token counts are our own estimate. */
   readonly estimated: boolean;
 }
 
 export interface ModelReply {
-  /** What the model answered, without what it thought aloud. "": nothing, which callModel makes a failure. */
+  /** The model's answer without its reasoning. If it is empty, callModel returns a failure. */
   readonly text: string;
-  /** What it thought: for people who look into a run, never part of the conversation. */
+  /** The model's reasoning: for people who inspect a run, never part of the conversation. */
   readonly reasoning?: string;
-  /** Tools it wants to be called, in its order; also where it was given none. */
+  /** The tools that the model calls, in its order. It may be present even if the request offered no tools. */
   readonly toolCalls?: readonly ToolCall[];
   /** `length`: cut at the output limit. `refused`: the endpoint's content filter or the model itself declined. */
   readonly finishReason: "stop" | "length" | "refused" | "tools" | "other";
-  /** Of a refused one: the endpoint's own word for how it ended. */
+  /** For a refused reply: the endpoint's own finish reason. */
   readonly ending?: string;
   readonly usage: ModelUsage;
-  /** As the endpoint names it. */
+  /** The model's name in the endpoint's reply. */
   readonly model: string;
 }
 
 export interface EffectiveSettings {
   readonly settings: ModelSettings & { readonly maxOutputTokens: number };
-  /** Settings the request asked for and this model does not take. */
+  /** Requested settings that this model does not support. */
   readonly ignored: readonly string[];
 }
 
 const SAMPLING = ["temperature", "topP", "frequencyPenalty", "presencePenalty", "stop"] as const;
 
-/** What is really sent: the request's settings over the model's defaults, the output limit always present and within the model's. */
+/**
+ * The settings that are really sent: the request's settings over the model's defaults. The output limit is always present and within the
+ * model's limit.
+ */
 export function effectiveSettings(model: Model, asked: ModelSettings): EffectiveSettings {
   const merged = { ...model.defaults, ...asked };
   const maxOutputTokens = Math.min(merged.maxOutputTokens ?? model.maxOutputTokens, model.maxOutputTokens);

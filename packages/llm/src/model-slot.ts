@@ -1,19 +1,22 @@
 /**
- * A place among those that ask models. A request is put together before it waits for its place, so that it leaves in the moment in which the
- * place is free. (Where models are slow its place is free long before; see the worker's model-slots.ts, M2.)
+ * A slot limits how many requests to models run at the same time. A request is built before it waits for its slot, so that it leaves as
+ * soon as the slot is free. (If models are slow, the slot is free long before; see the worker's model-slots.ts, M2.)
  */
 export interface ModelSlot {
-  /** Resolves when the request may leave beside those under way; rejects when the signal is aborted before. */
+  /** Resolves when the request may leave; rejects when the signal is aborted before. */
   begin(signal?: AbortSignal): Promise<void>;
-  /** The last byte of its reply is here: the place is free for others. Twice is once. */
+  /** The last byte of the reply has arrived: the slot is free for others. A second call changes nothing. */
   arrived(): void;
-  /** Nothing more comes of it; the place is free, if it was not before. `answered`: what arrived is a model's reply. Twice is once. */
+  /** The request has ended; the slot is free, if it was not before. `answered`: a model's reply arrived. A second call changes nothing. */
   over(answered: boolean): void;
 }
 
 export const noLimit: ModelSlot = { begin: async () => undefined, arrived: () => undefined, over: () => undefined };
 
-/** The same slot, of which somebody hears: when its request is about to leave (a throw keeps it from that), and when its reply is here. */
+/**
+ * The same slot with callbacks: before its request leaves (if the callback throws, the request does not leave), and when its reply has
+ * arrived.
+ */
 export function heardSlot(
   slot: ModelSlot,
   hear: { readonly begun: () => void; readonly arrived?: () => void },
@@ -31,22 +34,25 @@ export function heardSlot(
   };
 }
 
-/** Hears whether anything of a request may have reached the endpoint. */
+/** Receives whether any part of a request may have reached the endpoint. */
 export interface Departure {
-  /** It waits for a connection, a handshake included: until `left` nothing of it is written. */
+  /** The request waits for a connection, including the handshake. Until `left`, nothing of it is written. */
   connecting(): void;
   left(): void;
 }
 
-/** What our fetch is given with a request, besides what fetch knows. */
+/** Options of our own fetch in addition to those of fetch. */
 export interface InSlot extends RequestInit {
   readonly slot?: ModelSlot;
-  /** Gives the request up until its reply is here. Used instead of `signal`, which the library makes, and would drop a whole reply for. */
+  /**
+   * Aborts the request until its reply has arrived. It replaces `signal`, which the library creates: that signal would also drop a complete
+   * reply.
+   */
   readonly until?: AbortSignal;
   readonly departure?: Departure;
 }
 
-/** fetch for requests that have a slot: none leaves before it has begun. Whoever asks ends it. */
+/** A fetch for requests with a slot: none leaves before its slot has begun. The caller ends the slot. */
 export function fetchInSlot(beneath: typeof fetch): typeof fetch {
   return async (input, init) => {
     const { slot, until, departure: _, ...rest }: InSlot = init ?? {};

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createDeltaNeutraliser, neutraliseText } from "./neutralise-text.ts";
 
-describe("neutral text", () => {
-  it("has no NUL and no half of a pair", () => {
+describe("neutralised text", () => {
+  it("contains no NUL and no half of a surrogate pair", () => {
     expect(neutraliseText("a\u0000b\ud83dc\ude00 😀")).toBe("a\uFFFDb\uFFFDc\uFFFD 😀");
   });
 

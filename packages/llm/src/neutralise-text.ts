@@ -1,4 +1,4 @@
-/** Postgres text takes neither NUL nor half a surrogate pair; both become U+FFFD. */
+/** Postgres text can store neither NUL nor half a surrogate pair; both become U+FFFD. */
 export function neutraliseText(text: string): string {
   return text.toWellFormed().replaceAll("\u0000", "\uFFFD");
 }

@@ -11,7 +11,7 @@ afterEach(() => {
 
 type Reply = { readonly status?: number; readonly body?: unknown; readonly html?: string };
 
-/** Answers by path; all else is 404. Returns its address and what it was asked. */
+/** Answers by path; all other paths give 404. Returns the address and the received requests. */
 async function endpoint(replies: Record<string, Reply>) {
   const asked: string[] = [];
   server = createServer((request, response) => {
@@ -27,13 +27,13 @@ async function endpoint(replies: Record<string, Reply>) {
 const list = { body: { data: [{ id: "one" }, { id: "two" }] } };
 const wrong = { status: 401, body: { error: { message: "Incorrect API key provided: sk-secret-of-mine-1234" } } };
 
-it("asks once, with the key, and takes the list", async () => {
+it("probing an endpoint sends one request with the key and reads the list of models", async () => {
   const { url, asked } = await endpoint({ "/v1/models": list });
   expect(await probeEndpoint({ baseUrl: `${url}/v1/`, apiKey: "k" })).toEqual({ is: "usable", models: ["one", "two"] });
   expect(asked).toEqual(["GET /v1/models Bearer k"]);
 });
 
-it("finds a wrong and a missing key, and repeats no key", async () => {
+it("probing an endpoint finds a wrong and a missing key, and repeats no key", async () => {
   const { url } = await endpoint({ "/v1/models": wrong });
   const found = await probeEndpoint({ baseUrl: `${url}/v1`, apiKey: "sk-secret-of-mine-1234" });
   expect(found).toMatchObject({ is: "refused", code: "MODEL_KEY_REFUSED" });
@@ -41,7 +41,7 @@ it("finds a wrong and a missing key, and repeats no key", async () => {
   expect(await probeEndpoint({ baseUrl: `${url}/v1`, apiKey: null })).toMatchObject({ code: "MODEL_KEY_MISSING" });
 });
 
-it("finds an address that leads nowhere, a web page, and an address without the API path", async () => {
+it("probing an endpoint finds an unreachable address, a web page, and an address without the API path", async () => {
   const { url } = await endpoint({ "/v1/models": list, "/page/models": { html: "<!doctype html><p>Hello" } });
   expect(await probeEndpoint({ baseUrl: url, apiKey: "k" })).toMatchObject({
     code: "MODEL_REPLY_HTML",
@@ -64,7 +64,7 @@ it.each([
     { status: 401, body: { error: { message: "Missing scopes: api.model.read" } } },
   ],
   ["forbids the list", { status: 403, body: { error: { message: "Not for you" } } }],
-])("says nothing against an endpoint that %s", async (_, reply: Reply) => {
+])("probing gives no verdict on an endpoint that %s", async (_, reply: Reply) => {
   const { url } = await endpoint({ "/v1/models": reply });
   expect(await probeEndpoint({ baseUrl: `${url}/v1`, apiKey: "k" })).toEqual({ is: "unknown" });
 });

@@ -1,9 +1,10 @@
 /**
- * One question to an endpoint before anything is begun: GET /models, which costs nothing. It finds a wrong address and a wrong key.
+ * Sends one free request to an endpoint before a run starts: GET /models. It detects a wrong address and a wrong key.
  *
- * P1  Trouble that passes (429, 5xx, a slow reply) is no verdict: the calls themselves wait for its end.
- * P2  An endpoint that does not list its models is no verdict either. Only where the same list is found one folder deeper, at /v1, the address is wrong.
- * P3  A key that may ask models and may not list them is no wrong key.
+ * P1  Temporary trouble (429, 5xx, a slow reply) gives no verdict: the calls themselves wait for its end.
+ * P2  An endpoint that does not list its models gives no verdict either. The address is wrong only if the list is found one folder deeper,
+ *     at /v1.
+ * P3  A key that may use models but may not list them is not a wrong key.
  */
 import { parseJson } from "./json-in-reply.ts";
 import { keyHeaders } from "./key-headers.ts";
@@ -11,7 +12,7 @@ import { redactorOf } from "./redact-key.ts";
 
 type EndpointVerdict =
   | { readonly is: "usable"; readonly models: readonly string[] }
-  /** Nothing is known, and nothing speaks against it. */
+  /** No verdict: nothing is known, and nothing suggests a problem. */
   | { readonly is: "unknown" }
   | { readonly is: "refused"; readonly code: EndpointTrouble; readonly why: string };
 
@@ -20,7 +21,7 @@ type EndpointTrouble = "MODEL_KEY_REFUSED" | "MODEL_KEY_MISSING" | "MODEL_UNREAC
 interface EndpointProbe {
   readonly baseUrl: string;
   readonly apiKey: string | null;
-  /** As of the model client. */
+  /** The same option as in the model client. */
   readonly keyHeader?: string;
   readonly timeoutMs?: number;
 }
@@ -70,7 +71,7 @@ type Answer =
   | { readonly is: "unreachable"; readonly why: string }
   | { readonly is: "nothing" };
 
-/** Addresses that lead nowhere. All other trouble may pass without a change. */
+/** Errors of addresses that cannot be reached. All other trouble may end without a change. */
 const nowhere =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_TLS_CERT_ALTNAME_INVALID|UND_ERR_CONNECT_TIMEOUT)$/;
 
@@ -104,7 +105,7 @@ function codeOf(error: unknown): string | null {
   return null;
 }
 
-/** null: no list of models. */
+/** null: the text is not a list of models. */
 function namesIn(text: string): readonly string[] | null {
   const read = parsed(text) as { readonly data?: unknown } | null;
   if (!Array.isArray(read?.data)) return null;

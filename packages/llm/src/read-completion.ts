@@ -1,11 +1,11 @@
 /**
- * Reads what came with a status of success: a chat completion, or what endpoints send in its place.
+ * Reads a reply with a success status: a chat completion, or other bodies that endpoints send instead.
  *
- * C1  An error is an error, whatever the status: it is told in the endpoint's own words.
- * C2  A reply in the form of another API, or an event stream that was not asked for, is named as what it is. It is not read as an
- *     answer: the endpoint did not understand the request, so it did not keep to its limits or its schema either.
- * C3  A reply that ended in an error, or for a reason that is not known here, is no answer.
- * C4  What such a reply used is told with it, as far as it says so or can be counted. An error without any reply used nothing.
+ * C1  An error is an error with any status, and is reported in the endpoint's own words.
+ * C2  A reply in the form of another API, or an event stream that was not requested, is reported as such. It is not read as an answer: the
+ *     endpoint did not understand the request, so it did not apply its limits or its schema either.
+ * C3  A reply that ended in an error, or with an unknown finish reason, is not an answer.
+ * C4  The usage of such a reply is reported with it, if the reply states it or it can be counted. An error without any reply used nothing.
  */
 import { isRecord } from "@markmill/base/json";
 import { z } from "zod";
@@ -20,7 +20,7 @@ const usageSchema = z.object({ prompt_tokens: z.int().nonnegative(), completion_
 /** A vendor's extra field must not make a reply unreadable. */
 const loose = z.unknown().optional();
 
-/** Text, or a list of parts of which some are thoughts. */
+/** Text, or a list of parts, some of which are reasoning. */
 const contentSchema = z
   .union([z.string(), z.array(z.looseObject({ type: z.string().catch(""), text: loose, thinking: loose })), z.null()])
   .optional()
@@ -61,7 +61,7 @@ const chunkSchema = z.object({
   usage: usageSchema.nullish().catch(undefined),
 });
 
-/** Text in a field that vendors fill as they like: a text, or texts in lists and objects. */
+/** The text in a field that vendors fill in various ways: a text, or texts in lists and objects. */
 function textIn(field: unknown): string {
   if (typeof field === "string") return field;
   if (Array.isArray(field)) return field.map(textIn).join("");
@@ -71,7 +71,7 @@ function textIn(field: unknown): string {
 }
 
 function thoughtsIn(message: z.infer<z.ZodObject<typeof messageShape>>): string {
-  // The fields repeat each other where there are several.
+  // If there are several of these fields, they repeat each other.
   return (
     textIn(message.reasoning_content) ||
     textIn(message.reasoning) ||
@@ -80,7 +80,7 @@ function thoughtsIn(message: z.infer<z.ZodObject<typeof messageShape>>): string 
   );
 }
 
-/** A reply before it is priced. */
+/** A reply before its cost is computed. */
 export interface RawReply {
   readonly model: string;
   readonly text: string;
@@ -93,14 +93,14 @@ export interface RawReply {
 
 export type ReplyTrouble =
   | { readonly is: "error"; readonly error: BodyError }
-  /** `form`: as the message names it. */
+  /** `form`: the name of the form in the message. */
   | { readonly is: "foreign"; readonly form: string; readonly hint: string }
   | { readonly is: "unfinished"; readonly finish: string }
   | { readonly is: "malformed"; readonly why: string };
 
 export class UnusableReply extends Error {
   readonly trouble: ReplyTrouble;
-  /** What was generated all the same; null: nothing, or nobody knows. */
+  /** The text that was generated anyway; null: nothing, or unknown. */
   readonly reply: RawReply | null;
   constructor(trouble: ReplyTrouble, reply: RawReply | null) {
     super(`unusable reply: ${trouble.is}`);
@@ -132,7 +132,7 @@ export function readCompletion(sent: unknown): RawReply {
   return usable(reply, choice?.error);
 }
 
-/** The events of a stream, put together. */
+/** Combines the events of a stream. */
 export class StreamedReply {
   #reply: RawReply = { ...nothing };
   readonly #calls = new ToolCallPieces();
@@ -141,12 +141,12 @@ export class StreamedReply {
   choices = 0;
   bytes = 0;
 
-  /** The text that the event brought. */
+  /** Returns the text of the event. */
   add(event: unknown): string {
     return this.#take(chunkSchema.parse(event));
   }
 
-  /** What is no chunk is left out. */
+  /** Ignores events that are no chunk. */
   addIfChunk(event: unknown): void {
     const { success, data } = chunkSchema.safeParse(event);
     if (success) this.#take(data);
@@ -198,7 +198,7 @@ const nothing: RawReply = {
   usage: undefined,
 };
 
-/** C3. */
+/** Checks that the reply is an answer (C3). */
 function usable(reply: RawReply, given: unknown): RawReply {
   const error = errorInBody({ error: given });
   if (error !== null) throw new UnusableReply({ is: "error", error }, reply);
@@ -214,11 +214,11 @@ function usable(reply: RawReply, given: unknown): RawReply {
 function errorBeside(sent: unknown): BodyError | null {
   if (!isRecord(sent)) return errorInBody(sent);
   const answers = Array.isArray(sent.choices) && sent.choices.length > 0;
-  // A message of the whole body is an error only where nothing else speaks for an answer.
+  // A message at the top level is an error only if no other field indicates an answer.
   return errorInBody(answers || formOf(sent) !== null ? { error: sent.error } : sent);
 }
 
-/** C4, of an error that came with a reply or with counts. */
+/** The usage of an error that came with a reply or with counts (C4). */
 function usedBy(sent: unknown): RawReply | null {
   const parsed = replySchema.partial().safeParse(sent);
   if (!parsed.success) return null;
@@ -230,14 +230,14 @@ function usedBy(sent: unknown): RawReply | null {
 interface Form {
   readonly form: string;
   readonly hint: string;
-  /** Where it tells what was used. */
+  /** Reads the numbers of used tokens from the body. */
   readonly counts: (body: Readonly<Record<string, unknown>>) => readonly [unknown, unknown];
   readonly is: (body: Readonly<Record<string, unknown>>) => boolean;
 }
 
 const compatible = (where: string) => `Set OPENAI_BASE_URL to its OpenAI-compatible path: ${where}.`;
 
-/** Replies of APIs that people ask by mistake. */
+/** Replies of other APIs that people address by mistake. */
 const forms: readonly Form[] = [
   {
     form: "a reply of Ollama's own API",
@@ -303,11 +303,14 @@ function foreignForm(
   return { told: { form, hint }, reply: { ...nothing, text, usage: usage.data } };
 }
 
-/** Of an event stream that was not asked for: the first and the last of its events are read, so that what it used is told. */
+/** For an event stream that was not requested: its first and its last events are read, so that its usage can be reported. */
 const mostFirst = 2_000;
 const mostLast = 100;
 
-/** A body that its content type does not call JSON, or that is none: events, or lines of JSON. It throws what they are. */
+/**
+ * Reads a body that its content type does not call JSON, or that is not JSON: events, or lines of JSON. Always throws an error that names
+ * the form.
+ */
 export function readEvents(text: string): never {
   const { events, last } = linesIn(text);
   if (events.length > 0) {
@@ -328,7 +331,7 @@ export function readEvents(text: string): never {
   throw malformed(text);
 }
 
-/** `last`: the last line that is not blank. Lines are looked at once, and no list of all is made: there may be millions. */
+/** `last`: the last line that is not blank. Each line is read once, and no list of all lines is built: there may be millions. */
 function linesIn(text: string): { readonly events: readonly string[]; readonly last: string | null } {
   const first: string[] = [];
   let recent: string[] = [];

@@ -1,9 +1,9 @@
-// The tool calls of a reply, whole or in the pieces of a stream. A call whose shape is not what the protocol says is still a call: it
-// keeps what can be read of it, so that whoever performs it can say what is wrong. Arguments are text here; nobody parses them yet.
+// Reads the tool calls of a reply, whole or in the pieces of a stream. A call that violates the protocol is still a call: its readable
+// parts are kept, so that the code that performs it can report the problem. Arguments stay text here and are not parsed.
 import { isRecord } from "@markmill/base/json";
 import type { ToolCall } from "./model-request.ts";
 
-/** The fields of a message, or of a piece of one, that may hold calls. `function_call` is the protocol's first form. */
+/** The fields of a message, or of a piece of one, that may contain calls. `function_call` is the protocol's first form. */
 interface Holder {
   readonly tool_calls?: unknown;
   readonly function_call?: unknown;
@@ -22,11 +22,11 @@ export function readToolCalls(message: Holder): readonly ToolCall[] {
   return pieces.whole();
 }
 
-/** Collects calls whose parts arrive one after the other, told apart by their index. */
+/** Collects calls whose parts arrive one after the other. Their index identifies them. */
 export class ToolCallPieces {
   readonly #calls = new Map<number, { id: string; name: string; arguments: string[] }>();
 
-  /** The bytes it brought. */
+  /** Returns the number of bytes in this piece. */
   add(message: Holder): number {
     let bytes = 0;
     for (const piece of piecesIn(message)) {
@@ -41,11 +41,11 @@ export class ToolCallPieces {
     return bytes;
   }
 
-  /** In the order of their index. Each has an id of its own: results name the call they belong to. */
+  /** The calls in the order of their index. Each has its own id, because results name the call they belong to. */
   whole(): readonly ToolCall[] {
     const ordered = [...this.#calls].toSorted(([a], [b]) => a - b).map(([, call]) => call);
     const taken = new Set<string>();
-    // Numbers that were tried are taken: the search goes on behind them, so that all calls together try each number once.
+    // Numbers tried before are taken. The search continues after them, so that all calls together try each number once.
     let tried = 0;
     return ordered.map(({ id, name, arguments: given }, position) => {
       let own = id;

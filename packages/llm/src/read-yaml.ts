@@ -1,4 +1,4 @@
-// YAML text to a checked value, with every mistake placed at the line and column where the user can repair it.
+// Reads YAML text into a checked value, and reports every mistake with its line and column.
 import { type Document, isMap, isPair, isScalar, LineCounter, type Node, parseDocument } from "yaml";
 import type { z } from "zod";
 import type { FileCode } from "./file-codes.ts";
@@ -10,14 +10,14 @@ export type YamlPath = readonly (string | number)[];
 export interface YamlFormat {
   /** Prefix of the codes, for example MODELS. */
   readonly prefix: string;
-  /** What the file is called in messages, for example "model catalogue". */
+  /** The name of the file in messages, for example "model catalogue". */
   readonly noun: string;
 }
 
 export interface YamlReading<T> {
   readonly value: T | undefined;
   readonly findings: Finding[];
-  /** A finding at the key (or list entry) the path names. */
+  /** A finding at the position of the key (or list entry) that the path names. */
   place(path: YamlPath, code: FileCode, message: string, fix: string): Finding;
 }
 
@@ -83,7 +83,7 @@ function readAt(value: unknown, path: YamlPath): unknown {
   }, value);
 }
 
-/** The key's own position when the path ends in a map, the entry's when it ends in a list; the nearest parent when absent. */
+/** The position of the key if the path ends in a map, of the entry if it ends in a list; if it is missing, the nearest parent. */
 function offsetOf(document: Document, path: YamlPath): number {
   for (let length = path.length; length > 0; length -= 1) {
     const parentPath = path.slice(0, length - 1);

@@ -1,18 +1,18 @@
-/** A reply that is paid for is held until it is recorded (I3): what may pass is waited for as long as its call may last. */
+/** Keeps a paid reply until it is recorded (I3): it retries temporary failures as long as the call may last. */
 import { mayPass, patiently } from "@markmill/base";
 
 export interface Recording {
   readonly signal?: AbortSignal | undefined;
-  /** Told once. */
+  /** Called once, with the first error. */
   readonly tell?: ((error: unknown) => void) | undefined;
-  /** The last one again and again. */
+  /** The last pause repeats. */
   readonly pausesMs?: readonly number[];
 }
 
-/** 30 s in all, after which only what may pass is tried again. */
+/** 30 s in total. After that only temporary failures are retried. */
 const shippedMs = [100, 400, 1_500, 3_000, 5_000, 5_000, 5_000, 5_000, 5_000];
 
-/** An abort ends the wait, not the reply: there is one more try. */
+/** An abort ends the wait, but does not drop the reply: there is one more attempt. */
 export function recordPatiently<Recorded>(record: () => Promise<Recorded>, recording: Recording): Promise<Recorded> {
   const { signal, tell, pausesMs = shippedMs } = recording;
   return patiently(

@@ -4,7 +4,7 @@ import { redactorOf } from "./redact-key.ts";
 
 const key = "sk-proj/Ab+cd_0123456789==xyz";
 
-describe("a key", () => {
+describe("redacting an API key", () => {
   it.each([
     ["whole", key],
     ["percent-encoded", encodeURIComponent(key)],
@@ -13,25 +13,25 @@ describe("a key", () => {
     ["its beginning", key.slice(0, 20)],
     ["its end", key.slice(-14)],
     ["a piece", key.slice(5, 19)],
-  ])("is taken out, %s", (_, spelling) => {
+  ])("removes it, %s", (_, spelling) => {
     for (const where of ["reply", "failure"] as const) {
       const clean = redactorOf(key, where)(`Wrong key: ${spelling}. Bye`);
       expect(clean).toMatch(/^Wrong key: \*\*\*=*\. Bye$/);
     }
   });
 
-  it("leaves everything else alone", () => {
+  it("leaves all other text unchanged", () => {
     const text = "sk-proj of a project, 0123456789";
     expect(redactorOf(key, "reply")(text)).toBe(text);
     expect(redactorOf(undefined, "reply")(text)).toBe(text);
   });
 
-  it("that is a placeholder is taken out of failures only", () => {
+  it("removes a placeholder only from failures", () => {
     expect(redactorOf("test", "reply")("The test passed.")).toBe("The test passed.");
     expect(redactorOf("test", "failure")("key test refused")).toBe("key *** refused");
   });
 
-  it("that is short is not taken out inside other words", () => {
+  it("does not remove a short key inside other words", () => {
     const clean = redactorOf("none", "failure");
     expect(clean("nonexistent model none, 'none' and anyone; key=none")).toBe(
       "nonexistent model ***, '***' and anyone; key=***",
@@ -40,8 +40,8 @@ describe("a key", () => {
     expect(clean(String.raw`{"error":"wrong key:\nnone"}`)).toBe(String.raw`{"error":"wrong key:\n***"}`);
   });
 
-  it("is found wherever a look at every place finds it", () => {
-    // Of which no other spelling holds a piece.
+  it("finds the key at every position, like a slow search", () => {
+    // No other encoding contains a piece of this key.
     const plain = "skprojAbcd0123456789xyzQ";
     const pieces = new Set(Array.from({ length: plain.length - 11 }, (_, at) => plain.slice(at, at + 12)));
     const slowly = (text: string) => {

@@ -1,11 +1,11 @@
 /**
- * Takes an API key out of text that an endpoint sent: errors and replies may echo it whole, encoded, or in part. It works on whole
- * texts: cut a text only after this.
+ * Removes an API key from text that an endpoint sent: errors and replies may echo it whole, encoded, or in part. It needs the whole text:
+ * cut a text only afterwards.
  *
- * K1  Every run of PIECE or more consecutive characters of the key, in any of its spellings, becomes ***: what an endpoint cut out of
- *     the key is as secret as the key.
- * K2  A key shorter than SHORTEST is a placeholder ("none", "ollama"), which a reply may well speak of. In failures it is taken out too.
- * K3  A spelling shorter than PIECE is only taken out as a word of its own: the key "test" leaves "latest" alone.
+ * K1  Every run of PIECE or more consecutive characters of the key, in any of its encodings, becomes ***: a part of the key is as secret as
+ *     the key.
+ * K2  A key shorter than SHORTEST is a placeholder ("none", "ollama"), and a reply may contain this word. In failures it is removed too.
+ * K3  An encoded form shorter than PIECE is removed only where it is a separate word: the key "test" does not change "latest".
  */
 const PIECE = 12;
 const SHORTEST = 8;
@@ -51,7 +51,7 @@ function spellingsOf(key: string): string[] {
   return [...new Set(all)].sort((one, other) => other.length - one.length);
 }
 
-/** The character at a place and the one before it. */
+/** The character at this position and the one before it. */
 function pairAt(text: string, at: number): number {
   return (text.charCodeAt(at - 1) << 16) | text.charCodeAt(at);
 }
@@ -61,7 +61,7 @@ function withoutPieces(text: string, pieces: ReadonlySet<string>, pairs: Readonl
   const out: string[] = [];
   let kept = 0;
   for (let at = 0; at + PIECE <= text.length; ) {
-    // Two characters that stand side by side in no piece: whatever holds both is none. Most text is passed by this.
+    // If these two characters are never adjacent in the key, no text that contains both can be part of the key. This skips most text.
     if (!pairs.has(pairAt(text, at + PIECE - 1))) {
       at += PIECE - 1;
       continue;

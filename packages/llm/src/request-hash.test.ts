@@ -30,7 +30,7 @@ describe("the request hash", () => {
     expect(new Set(variants.map(requestHash)).size).toBe(variants.length);
   });
 
-  it("is pinned, because recorded replies are found by it after an upgrade", () => {
+  it("is fixed, because recorded replies must be found by it after an upgrade", () => {
     expect(requestHash(request)).toBe("887d3a92cc8b98ea1f5d9a32a6825a70512b91c9485480aca6ddc5b54506b910");
   });
 });

@@ -13,8 +13,8 @@ function findings(text: string): string[] {
   return reading.ok ? [] : reading.findings.map(({ file, line, column, code }) => `${file}:${line}:${column} ${code}`);
 }
 
-describe("a script", () => {
-  it("reads every fault and every way to write a delay", () => {
+describe("a script of replies", () => {
+  it("may contain every fault and every form of a delay", () => {
     const script = read(`
 rules:
   - { fault: 503 }
@@ -32,7 +32,7 @@ rules:
     ]);
   });
 
-  it("reports every mistake of form at once, each at its place", () => {
+  it("with mistakes of form reports all of them at once, each with its position", () => {
     expect(
       findings(`rules:
   - when: { txt: hello, role: robot }
@@ -56,7 +56,7 @@ defaults: { reply: x }
     ]);
   });
 
-  it("reports every mistake of meaning at once, each at its place", () => {
+  it("with mistakes of meaning reports all of them at once, each with its position", () => {
     expect(
       findings(`rules:
   - name: one

@@ -1,5 +1,5 @@
-// The YAML script of the scripted model server, checked whole before the server starts: a script that cannot mean what its author
-// thinks must not be found out in the middle of a class.
+// The YAML script of the scripted model server. It is checked completely before the server starts, so that a mistake in the script is not
+// first noticed in the middle of a class.
 import { z } from "zod";
 import type { FileCode } from "./file-codes.ts";
 import type { Finding } from "./finding.ts";
@@ -11,21 +11,21 @@ export type Fault =
       readonly status: number;
       readonly code: string | undefined;
       readonly message: string | undefined;
-      /** Seconds, or the header's text as it is. */
+      /** Seconds, or the header's text unchanged. */
       readonly retryAfter: number | string | undefined;
       readonly retryAfterMs: number | undefined;
-      /** Retry-After as a date, so many seconds from now. */
+      /** Retry-After as a date this many seconds from now. */
       readonly retryAfterDate: number | undefined;
     }
   /** The connection ends after this many characters of the reply. */
   | { readonly kind: "cut"; readonly characters: number }
-  /** A reply of this many characters, sent without ever being held. */
+  /** A reply of this many characters, which the server never holds in memory. */
   | { readonly kind: "huge"; readonly characters: number }
   | { readonly kind: PlainFault };
 
 /**
  * `reset`: the connection ends before any answer; `reset-after-headers`: after the status line. `hang`: no answer, ever. `empty`: no
- * choices; `null`, `blank`, `tool-calls`, `reasoning`: a choice that holds nothing else.
+ * choices; `null`, `blank`, `tool-calls`, `reasoning`: a choice that contains only this.
  */
 const plainFaults = [
   "malformed",
@@ -41,22 +41,22 @@ const plainFaults = [
 ] as const;
 type PlainFault = (typeof plainFaults)[number];
 
-/** A tool the reply asks for. */
+/** A tool call in the reply. */
 interface ScriptedCall {
   readonly name: string;
-  /** An object, whose texts are filled like a reply; or the text to send in its place. */
+  /** An object, whose texts are filled like a reply; or the text to send instead. */
   readonly arguments: string | Readonly<Record<string, unknown>>;
   readonly id: string | undefined;
 }
 
 export interface Answer {
-  /** The n-th time gives the n-th; the last one repeats. Empty only beside a fault. */
+  /** The n-th time gives the n-th reply; the last one repeats. Empty only together with a fault. */
   readonly replies: readonly string[];
-  /** Tools it asks for; a reply beside them is sent too. */
+  /** Tool calls of the reply; a text beside them is sent too. */
   readonly calls: readonly ScriptedCall[];
-  /** Sent beside the reply, in a field of its own. */
+  /** Sent with the reply, in a field of its own. */
   readonly reasoning: string | undefined;
-  /** Replies are sent as they stand, {{...}} included. */
+  /** Replies are sent unchanged, including {{...}}. */
   readonly verbatim: boolean;
   readonly usage: { readonly prompt: number; readonly completion: number } | undefined;
   readonly finish: "stop" | "length" | "content_filter";
@@ -67,19 +67,19 @@ export interface Answer {
 
 interface Conditions {
   readonly model: string | undefined;
-  /** Of the last message. */
+  /** The role of the last message. */
   readonly role: string | undefined;
-  /** All of them occur in the last message. */
+  /** The last message must contain all of them. */
   readonly text: readonly string[];
-  /** Found in the last message; its groups fill the reply. */
+  /** Must match the last message; its groups fill the reply. */
   readonly pattern: RegExp | undefined;
-  /** All of them occur in the system messages. */
+  /** The system messages must contain all of them. */
   readonly system: readonly string[];
-  /** The request is this call of its conversation: one more than the assistant messages it carries. */
+  /** The number of this call within its conversation: the number of assistant messages in the request, plus one. */
   readonly turn: number | undefined;
-  /** Of the requests that meet all the above, only these (from 1). */
+  /** Of the requests that meet all conditions above, only these (from 1). */
   readonly nth: readonly number[] | undefined;
-  /** As nth, for the first so many. */
+  /** Like nth, for the first `times` requests. */
   readonly times: number | undefined;
 }
 
@@ -89,12 +89,12 @@ export interface Rule {
   readonly answer: Answer;
 }
 
-/** Requests that fail by chance, before any rule is looked at: they advance no counter. The same seed gives the same sequence. */
+/** Requests that fail at random, before any rule is tried: they advance no counter. The same seed gives the same sequence. */
 interface ScriptedTrouble {
   /** 0 to 1. */
   readonly share: number;
   readonly seed: number;
-  /** Drawn from evenly. */
+  /** Each kind is equally likely. */
   readonly kinds: readonly Fault[];
 }
 
@@ -225,7 +225,7 @@ const ruleSchema = z.strictObject({
   ...answerShape,
 });
 
-/** Every way in which an endpoint is known to fail; `hang` lasts as long as the client's own time-out. */
+/** Every known way in which an endpoint fails; `hang` lasts until the client's own timeout. */
 const everyTrouble = [
   429,
   { status: 429, retryAfter: 1 },
@@ -343,7 +343,7 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
         "Add a pattern, or remove it.",
       );
     }
-    // A broken pattern has its own finding; what its groups would have been is unknown.
+    // A broken pattern has its own finding; its groups are unknown.
     const unsure = raw.when.pattern !== undefined && pattern === undefined;
     return {
       name,
@@ -372,7 +372,7 @@ function textsIn(value: unknown): string[] {
   return Object.values(value).flatMap(textsIn);
 }
 
-/** The same with each of its texts filled. */
+/** Returns the value with each of its texts filled. */
 export function fillTexts(value: unknown, fill: (text: string) => string): unknown {
   if (typeof value === "string") return fill(value);
   if (Array.isArray(value)) return value.map((inner) => fillTexts(inner, fill));
@@ -386,7 +386,7 @@ function placeholdersOf(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, name = ""]) => name);
 }
 
-/** One pass: what is filled in is not searched again. */
+/** One pass: inserted text is not searched again. */
 export function fillTemplate(text: string, values: ReadonlyMap<string, string>): string {
   return text.replace(PLACEHOLDER, (whole, name: string) => values.get(name) ?? whole);
 }
@@ -394,7 +394,7 @@ export function fillTemplate(text: string, values: ReadonlyMap<string, string>):
 function groupsOf(pattern: RegExp | undefined): ReadonlySet<string> {
   const names = ["n", "prompt", "model"];
   if (pattern === undefined) return new Set(names);
-  // The empty alternative always matches, so the result lists every group the pattern has.
+  // The empty alternative always matches, so the result lists every group of the pattern.
   const probe = new RegExp(`${pattern.source}|`, pattern.flags).exec("");
   const numbers = Array.from({ length: probe?.length ?? 1 }, (_, index) => String(index));
   return new Set([...names, ...numbers, ...Object.keys(probe?.groups ?? {})]);

@@ -23,7 +23,7 @@ export type Matched = Extract<ScriptMatch, { kind: "matched" }>;
 
 type StreamedCall = ReturnType<typeof sentCall>;
 
-/** One chat request being answered. */
+/** One chat request that is being answered. */
 export interface Exchange {
   readonly response: ServerResponse;
   readonly chat: Chat;
@@ -41,7 +41,7 @@ export function exchangeOf(response: ServerResponse, chat: Chat, number: number,
   const limit = chat.max_completion_tokens ?? chat.max_tokens ?? Number.POSITIVE_INFINITY;
   const asked = match.calls.map((call) => call.name + call.arguments).join("");
   const wanted = given?.completion ?? tokensOf(match.text + asked);
-  // A computed usage obeys the request's limit as a real endpoint does; an explicit one is the script's own word.
+  // A computed usage respects the request's limit, as a real endpoint does. An explicit usage is used unchanged.
   const cut = given === undefined && wanted > limit;
   const completion = cut ? limit : wanted;
   return {

@@ -1,4 +1,4 @@
-/** How a script makes a reply fail (scripted-server.ts): by status, malformed, cut, hollow, hanging, huge. */
+/** Makes a reply fail as the script demands (scripted-server.ts): by status, malformed, cut, without content, hanging, huge. */
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Fault } from "./script.ts";
@@ -7,7 +7,7 @@ import { send, sendError, sendJson, write } from "./scripted-http.ts";
 
 const PIECE = 64 * 1024;
 
-/** An endpoint that refuses, or that never saw the request, bills nothing. Whatever else goes wrong, the reply was generated. */
+/** An endpoint that refuses, or that never received the request, bills nothing. After all other faults the reply was generated. */
 export function isBilled(fault: Fault | undefined): boolean {
   return fault?.kind !== "status" && fault?.kind !== "html";
 }
@@ -105,7 +105,7 @@ async function sendCut(exchange: Exchange, head: string): Promise<void> {
     response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
     await write(response, body.slice(0, body.indexOf('"content":"') + '"content":"'.length) + head);
   }
-  // What was written has to leave before the connection goes, or the client sees a reset instead of a cut.
+  // The written bytes must leave before the connection closes, or the client sees a reset instead of a cut.
   await sleep(20);
   response.destroy();
 }
@@ -132,7 +132,7 @@ async function sendHuge(exchange: Exchange, characters: number): Promise<void> {
 
 const unaskedTool = { index: 0, id: "call_1", type: "function", function: { name: "look_up", arguments: "{}" } };
 
-/** The message, or its parts, of a choice that holds nothing to read. */
+/** The message, or its parts, of a choice without readable content. */
 function hollowMessage(kind: "null" | "blank" | "tool-calls" | "reasoning"): { message: object; finish: string } {
   switch (kind) {
     case "null":

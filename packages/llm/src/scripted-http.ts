@@ -1,11 +1,11 @@
-/** What the scripted server (scripted-server.ts) needs of HTTP: bodies in, whole answers and pieces out. */
+/** HTTP helpers of the scripted server (scripted-server.ts): reads bodies, sends whole answers and pieces. */
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 
-/** The parsed body; undefined when it was refused and answered. */
+/** Returns the parsed body; undefined when it was refused and answered. */
 export async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   const chunks: Buffer[] = [];
   let bytes = 0;

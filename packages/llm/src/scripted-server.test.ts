@@ -28,7 +28,7 @@ async function say(model: ScriptedModel, content: string, headers: Record<string
   return reply.choices[0]?.message.content ?? "";
 }
 
-describe("the scripted model, asked by the official client", () => {
+describe("the scripted model, called by the official client", () => {
   it("answers with computed usage", async () => {
     const model = await serve("default: { reply: four }");
     const reply = await official(model).chat.completions.create({
@@ -38,7 +38,7 @@ describe("the scripted model, asked by the official client", () => {
     expect(reply.usage).toEqual({ prompt_tokens: 6, completion_tokens: 1, total_tokens: 7 });
   });
 
-  it("streams pieces, then the finish reason, then the usage when asked", async () => {
+  it("streams pieces, then the finish reason, then the usage if requested", async () => {
     const model = await serve(
       "default: { reply: this text is longer than a single piece, usage: { prompt: 2, completion: 3 } }",
     );
@@ -77,7 +77,7 @@ describe("the scripted model, asked by the official client", () => {
     expect(reply.choices[0]?.message.content).toBe("one two");
   });
 
-  it("gives equal texts equal vectors, and texts that share words near ones", async () => {
+  it("gives equal texts equal vectors, and near vectors to texts that share words", async () => {
     const model = await serve("default: { reply: x }");
     const input = [
       "the cat sat on the mat",
@@ -112,7 +112,7 @@ describe("the scripted model, asked by the official client", () => {
     expect(await (await fetch(at(model, "/healthz"))).json()).toEqual({ status: "ok" });
   });
 
-  it("refuses a request no rule answers, and names it", async () => {
+  it("refuses a request that no rule answers, and quotes the request", async () => {
     const model = await serve("rules: [{ name: greet, when: { text: hello }, reply: hi }]");
     await expect(say(model, "goodbye")).rejects.toMatchObject({
       status: 400,
@@ -124,7 +124,7 @@ describe("the scripted model, asked by the official client", () => {
     expect(model.requests()).toMatchObject([{ outcome: "unmatched", rule: undefined }]);
   });
 
-  it("asks for its key everywhere but at its health", async () => {
+  it("requires its key on every path except the health check", async () => {
     const model = await serve("default: { reply: x }", { apiKey: "right" });
     await expect(say(model, "x")).rejects.toMatchObject({ status: 401, code: "invalid_api_key" });
     expect((await fetch(at(model, "/log"))).status).toBe(401);
@@ -133,7 +133,7 @@ describe("the scripted model, asked by the official client", () => {
     expect(model.requests()).toEqual([]);
   });
 
-  it("refuses what is no request, and a path it does not have", async () => {
+  it("refuses invalid requests and unknown paths", async () => {
     const model = await serve("default: { reply: x }");
     const post = async (body: string) => {
       const response = await fetch(`${model.url}/chat/completions`, { method: "POST", body });
@@ -170,7 +170,7 @@ describe("the scripted model, asked by the official client", () => {
 describe("a sticky script", () => {
   const counting = "reply: ['first', 'second', 'third']";
 
-  it("gives a repeated request the reply it gave before, by its body", async () => {
+  it("gives a repeated request its earlier reply, by its body", async () => {
     const model = await serve(`{ sticky: true, default: { ${counting} } }`);
     expect([await say(model, "a"), await say(model, "a"), await say(model, "b"), await say(model, "a")]).toEqual([
       "first",
@@ -180,7 +180,7 @@ describe("a sticky script", () => {
     ]);
   });
 
-  it("goes by the idempotency key when there is one", async () => {
+  it("uses the idempotency key if there is one", async () => {
     const model = await serve(`default: { sticky: true, ${counting} }`);
     const key = (value: string) => ({ "idempotency-key": value });
     expect([await say(model, "a", key("1")), await say(model, "a", key("2")), await say(model, "a", key("1"))]).toEqual(
@@ -200,8 +200,8 @@ describe("a sticky script", () => {
   });
 });
 
-describe("the log", () => {
-  it("tells what was asked and who answered, here and over HTTP, until it is cleared", async () => {
+describe("the log of the scripted model", () => {
+  it("lists requests and the rules that answered, here and over HTTP, until it is cleared", async () => {
     const model = await serve("rules: [{ name: a, when: { text: a }, reply: A }, { name: b, fault: 500 }]");
     await say(model, "a");
     await say(model, "b").catch(() => undefined);
@@ -218,8 +218,8 @@ describe("the log", () => {
   });
 });
 
-describe("starting and stopping", () => {
-  it("says so when the port is taken", async () => {
+describe("starting and stopping the scripted model", () => {
+  it("reports a port that is in use", async () => {
     const model = await serve("default: { reply: x }");
     const port = Number(new URL(model.url).port);
     await expect(serve("default: { reply: x }", { port })).rejects.toMatchObject({
@@ -239,7 +239,7 @@ describe("starting and stopping", () => {
   });
 });
 
-describe("trouble by chance", () => {
+describe("random faults of the scripted model", () => {
   const ask = (model: ScriptedModel) =>
     fetch(`${model.url}/chat/completions`, {
       method: "POST",
@@ -254,7 +254,7 @@ describe("trouble by chance", () => {
     return model.requests();
   };
 
-  it("takes its share, the same for the same seed, and no counter notices", async () => {
+  it("hit their share of requests, are the same for the same seed, and advance no counter", async () => {
     const script = (seed: number) =>
       `trouble: { share: 0.4, seed: ${seed}, kinds: [429, 503, html] }\ndefault: { reply: "{{n}}" }`;
     const [one, again, other] = [await fates(script(7), 200), await fates(script(7), 200), await fates(script(8), 200)];
@@ -268,7 +268,7 @@ describe("trouble by chance", () => {
     expect(one.filter(({ billed }) => billed)).toHaveLength(served.length);
   });
 
-  it("knows every way to fail, and says which requests it bills", async () => {
+  it("include every kind of fault, and the log shows which requests are billed", async () => {
     const requests = await fates("trouble: { share: 1, seed: 3 }\ndefault: { reply: never }", 120);
     expect(requests.every(({ served }) => !served)).toBe(true);
     const billed = new Map(requests.map(({ fault, billed }) => [fault, billed]));
@@ -281,7 +281,7 @@ describe("trouble by chance", () => {
     });
   }, 60_000);
 
-  it("is checked like the rest of a script", () => {
+  it("are checked like the rest of a script", () => {
     expect(parseScript("trouble: { share: 2 }\ndefault: { reply: x }", "s.yaml")).toMatchObject({ ok: false });
     expect(parseScript("trouble: { share: 1, kinds: [oops] }\ndefault: { reply: x }", "s.yaml")).toMatchObject({
       ok: false,

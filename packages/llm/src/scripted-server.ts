@@ -1,10 +1,10 @@
-// A model endpoint that says what a script tells it to: chat completions (whole and streamed) and embeddings over HTTP, with
-// faults on demand and a log of what was asked. It is a tool for users as well as for tests, and holds everything in memory.
+// A model endpoint that answers according to a script: chat completions (whole and streamed) and embeddings over HTTP, with faults on
+// demand and a log of the requests. It is a tool for users as well as for tests, and keeps everything in memory.
 //
-// Order: rules are tried from the top; counters advance in the order in which requests arrive. With several runs in flight that
-// order is not fixed, so a script for them tells requests apart by text or turn rather than by nth.
-// Sticky: a reply (never a fault) of a sticky rule is remembered under the request's Idempotency-Key, or its body when it has
-// none; the same request again gets the same reply and advances no counter.
+// Order: rules are tried from the top; counters advance in the order in which requests arrive. With several parallel runs that order is not
+// fixed, so a script for them should match requests by text or turn rather than by nth.
+// Sticky: a reply (never a fault) of a sticky rule is remembered under the request's Idempotency-Key, or under its body if it has no key.
+// The same request again gets the same reply and advances no counter.
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -29,15 +29,15 @@ import { troubleOf } from "./scripted-trouble.ts";
 
 export interface ScriptedModelOptions {
   readonly script: Script;
-  /** 0, the default: any free port. */
+  /** Default: 0, any free port. */
   readonly port?: number;
   readonly host?: string;
-  /** Required of every request but GET /healthz when given. */
+  /** If set, every request except GET /healthz must send it. */
   readonly apiKey?: string;
 }
 
 export interface LoggedRequest {
-  /** From 1, in order of arrival; goes on counting after the log is cleared. */
+  /** From 1, in order of arrival; clearing the log does not reset it. */
   readonly number: number;
   readonly receivedAt: string;
   readonly path: string;
@@ -48,22 +48,22 @@ export interface LoggedRequest {
   /** Name of the rule that answered. */
   readonly rule: string | undefined;
   readonly outcome: "reply" | "fault" | "unmatched" | "embedding";
-  /** How it was made to fail, by a rule or by chance. */
+  /** The fault of the reply, by a rule or at random. */
   readonly fault: string | undefined;
-  /** A whole reply with something in it was sent. */
+  /** A complete reply with content was sent. */
   readonly served: boolean;
-  /** The server counts it as paid for: it generated a reply, whether or not that arrived. */
+  /** The server counts the request as paid: it generated a reply, whether or not the reply arrived. */
   readonly billed: boolean;
-  /** Of a request that is billed: what it is billed for. */
+  /** For a billed request: its billed usage. */
   readonly usage: { readonly prompt: number; readonly completion: number } | undefined;
-  /** The text the rule gave; absent for faults that give none. */
+  /** The text of the rule; absent for faults without a text. */
   readonly reply: string | undefined;
-  /** As it came. */
+  /** The body as received. */
   readonly body: unknown;
 }
 
 export interface ScriptedModel {
-  /** To be used as OPENAI_BASE_URL: ends in /v1. */
+  /** The value for OPENAI_BASE_URL: ends in /v1. */
   readonly url: string;
   requests(): readonly LoggedRequest[];
   clearRequests(): void;
@@ -225,11 +225,11 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
     }
   }
 
-  // Importing it costs 70 ms, as much as the rest of what most commands import of Node: it brings fetch with it.
+  // Importing node:http costs 70 ms, as much as all other Node modules that most commands import: it also loads fetch.
   const { createServer } = await import("node:http");
   const server = createServer((request, response) => {
     route(request, response).catch((error: unknown) => {
-      // A client that hung up in the middle is not an error of the server.
+      // A client that disconnects in the middle is not an error of the server.
       if (response.destroyed) return;
       const why = error instanceof Error ? error.message : String(error);
       if (response.headersSent) response.destroy();
@@ -259,7 +259,7 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
   };
 }
 
-/** Of the request as a question: whether it is streamed is only how it is answered. */
+/** Identifies the question of a request: the option to stream only concerns the form of the answer. */
 function identityOf(body: unknown): string {
   const { stream: _stream, stream_options: _options, ...question } = body as Record<string, unknown>;
   return canonicalJson(question);

@@ -1,8 +1,8 @@
-/** Faults by chance: a script may say what share of all requests fails, and how. The same seed gives the same faults. */
+/** Random faults: a script may set what share of all requests fails, and how. The same seed gives the same faults. */
 import type { Answer, Script } from "./script.ts";
 import type { Matched } from "./scripted-exchange.ts";
 
-/** Two numbers are drawn for every request, so that whether one fails does not change the fate of the next. */
+/** Every request draws two random numbers, so that one request's failure does not change the next request. */
 export function troubleOf({ trouble }: Script): () => Matched | undefined {
   const chance = chanceOf(trouble?.seed ?? 0);
   return () => {
@@ -33,7 +33,7 @@ const plainAnswer: Answer = {
   sticky: false,
 };
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32: small, and the same on every machine. */
 function chanceOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { splitReasoning } from "./split-reasoning.ts";
 
-describe("reasoning", () => {
+describe("splitting reasoning from an answer", () => {
   it.each([
     ["<think>hm</think>\n\nPoints: 7", "Points: 7", "hm"],
     ["<thinking>\nhm\n</thinking>Points: 7", "Points: 7", "hm"],
@@ -18,7 +18,7 @@ describe("reasoning", () => {
     ["<think>```js\nlet a</think>Points: 7", "Points: 7", "```js\nlet a"],
     ["<think>hm</think>", "", "hm"],
     ["Use the <think> tag.\n<think>hm", "Use the <think> tag.", "hm"],
-  ])("is taken out of %j", (whole, text, reasoning) => {
+  ])("removes the reasoning of %j", (whole, text, reasoning) => {
     expect(splitReasoning(whole)).toEqual({ text, reasoning });
   });
 
@@ -29,7 +29,7 @@ describe("reasoning", () => {
     "```xml\n<think>a</think>\n```\nPoints: 7",
     "Use the <think> tag.",
     "I think > you < think",
-  ])("is not seen in %j", (whole) => {
+  ])("finds no reasoning in %j", (whole) => {
     expect(splitReasoning(whole)).toEqual({ text: whole, reasoning: "" });
   });
 });

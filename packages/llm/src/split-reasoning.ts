@@ -1,9 +1,10 @@
 /**
- * Takes what a model thought aloud out of what it answered: `<think>…</think>` and its relatives. One pass, linear in the text.
+ * Separates a model's reasoning from its answer: `<think>…</think>` and similar tags. One pass, linear in the text.
  *
- * R1  A closed block is reasoning wherever it stands, except in code (a fence, or backticks on its line): there it is spoken of.
- * R2  An end without a beginning makes everything before it reasoning: servers whose template opens the block send only its end.
- * R3  A block that never ends is reasoning to the end of the text if it opens the text or a line; within a line it is a word.
+ * R1  A closed block is reasoning anywhere, except in code (a fence, or backticks on its line): there it is only mentioned.
+ * R2  An end tag without a start tag makes everything before it reasoning: servers whose template opens the block send only its end.
+ * R3  A block that never ends is reasoning up to the end of the text if its tag starts the text or a line. Within a line the tag is an
+ *     ordinary word.
  */
 export interface SplitReply {
   readonly text: string;
@@ -48,7 +49,7 @@ export function splitReasoning(whole: string): SplitReply {
     thought.push(whole.slice(tag.to, close?.from ?? whole.length));
     at = close?.to ?? whole.length;
     code.restart(at);
-    // The tags up to the end lie in the block.
+    // The tags up to the end are inside the block.
     index = end;
   }
   kept.push(whole.slice(at));
@@ -64,14 +65,14 @@ export function joined(parts: readonly string[]): string {
     .join("\n\n");
 }
 
-/** Looks back a little only: a long line is no way to make this quadratic. */
+/** Looks back only a few characters, so that a long line does not make this quadratic. */
 function opensLine(text: string, at: number): boolean {
   const before = text.slice(Math.max(0, at - 200), at);
   const line = before.slice(before.lastIndexOf("\n") + 1);
   return line.trim() === "" && line.length < 200;
 }
 
-/** Tells whether a place lies in code; asked for places in rising order, so that each character is read once. */
+/** Tells whether a position is inside code. Positions must be passed in rising order, so that each character is read once. */
 function codeReader(text: string) {
   let at = 0;
   let lineStart = 0;
@@ -93,7 +94,7 @@ function codeReader(text: string) {
       }
       return fence !== null || ticks % 2 === 1;
     },
-    /** What lies between was reasoning. */
+    /** The text in between was reasoning. */
     restart(place: number) {
       at = place;
       lineStart = place;

@@ -1,6 +1,6 @@
 /**
- * Vectors as the text of a reply, so that embeddings are remembered, reserved and booked as any call: a JSON list with one base64 text per
- * vector, 32-bit floats, little-endian, of length one.
+ * Stores vectors as the text of a reply, so that embeddings are remembered, reserved and booked like any call. The text is a JSON list with
+ * one base64 text per vector: 32-bit floats, little-endian, of length one.
  */
 export function writeVectors(vectors: readonly (readonly number[])[]): string {
   return JSON.stringify(vectors.map((vector) => Buffer.from(unitBytes(vector)).toString("base64")));
@@ -11,7 +11,7 @@ export function readVectors(text: string): readonly Uint8Array[] {
   return Array.isArray(list) ? list.map((one) => new Uint8Array(Buffer.from(String(one), "base64"))) : [];
 }
 
-/** Of length one: cosine similarity is then the sum of products. A vector of nothing stays nothing, and is like no other. */
+/** Scales the vector to length one: cosine similarity is then the sum of products. A zero vector stays zero and is similar to no other. */
 export function unitBytes(vector: readonly number[]): Uint8Array {
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
   const bytes = new Uint8Array(vector.length * 4);

@@ -10,14 +10,14 @@ const request: ModelRequest = {
   settings: { maxOutputTokens: 100 },
 };
 
-describe("token counts", () => {
-  it("for money are never below one per byte", () => {
+describe("token estimates", () => {
+  it("for money are at least one token per byte", () => {
     expect(promptTokensAtMost(request)).toBeGreaterThanOrEqual(Buffer.byteLength("Ärger"));
     const schema = { name: "grade", schema: { type: "object", description: "x".repeat(500) } };
     expect(promptTokensAtMost({ ...request, schema }) - promptTokensAtMost(request)).toBeGreaterThan(500);
   });
 
-  it("for room are near the truth for prose and high for other scripts", () => {
+  it("for the window are close for prose and high for other scripts", () => {
     const prose = "The quick brown fox jumps over the lazy dog and then walks home again. ".repeat(10);
     expect(likelyTokens(prose)).toBeGreaterThan(150);
     expect(likelyTokens(prose)).toBeLessThan(prose.length / 2);
@@ -25,7 +25,7 @@ describe("token counts", () => {
     expect(likelyTokens("")).toBe(0);
   });
 
-  it("of the worst case are the prompt's bound and the output limit, priced", () => {
+  it("of the worst case are the upper bound of the prompt and the output limit, with their price", () => {
     const lookup = findModel(builtInCatalogue, "scripted");
     if (!lookup.ok) throw new Error(lookup.message);
     const worst = worstCaseOf(lookup.model, request);

@@ -2,7 +2,7 @@ import { promptTokensAtMost } from "./estimate-tokens.ts";
 import { costOf, type Model } from "./model-catalogue.ts";
 import { effectiveSettings, type ModelRequest } from "./model-request.ts";
 
-/** The most one call can use: every byte of the prompt a token, and the reply as long as the request allows. */
+/** The most one call can use: one token for every byte of the prompt, and a reply as long as the request allows. */
 export interface WorstCase {
   readonly promptTokens: number;
   readonly completionTokens: number;

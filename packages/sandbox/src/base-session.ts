@@ -1,5 +1,6 @@
-// What a session of every adapter does alike: files by our own program, looks and the way back. An adapter says how a program is
-// asked inside it, how it is made sure that nothing else runs meanwhile, and how leftovers end.
+// The base class of a session, shared by all adapters: it reads and writes files with our own program, scans the session and rewinds it.
+// Each adapter implements how a program runs in the session, how the adapter excludes other commands meanwhile, and how it ends leftover
+// processes.
 
 import { Look, type LookBounds } from "./checkpoint/look.ts";
 import { rewind } from "./checkpoint/rewind.ts";
@@ -18,9 +19,9 @@ import type { FileRead, FileWritten, ReadFileOptions, Rewind, SessionState } fro
 export interface FileRequest<T> {
   readonly command: readonly [string, ...string[]];
   readonly input: Uint8Array | undefined;
-  /** Of the file; the answer is a little longer. */
+  /** The maximum size of the file. The whole answer is slightly longer. */
   readonly maxBytes: number;
-  /** Undefined: it is no answer of ours. */
+  /** Returns undefined if the bytes are not an answer of the file program. */
   readonly parse: (answer: Buffer) => T | undefined;
 }
 
@@ -41,20 +42,23 @@ export abstract class BaseSession {
     return this.current;
   }
 
-  /** The folder of the workspace, as the file program sees it. */
+  /** The path of the workspace folder, as the file program sees it. */
   protected abstract readonly workspace: string;
   protected abstract askFile<T>(request: FileRequest<T>): Promise<T>;
-  /** Ends all that runs in the session, in turn with its commands. */
+  /** Ends all processes of the session. Waits for its turn, as a command does. */
   protected abstract endLeftovers(): Promise<void>;
-  /** While no command runs in it, of whatever worker. */
+  /** Runs `act` while no command of any worker runs in the session. */
   protected abstract look<T>(
     then: "a command follows" | "nothing follows",
     act: (access: WorkspaceAccess) => Promise<T>,
   ): Promise<T>;
-  /** The same, for the holder of the session's lease: a command that still runs ends first, but for what the snapshot knew. */
+  /**
+   * Like `look`, but only for the holder of the session's lease: it first ends a running command, and keeps the processes that the snapshot
+   * lists.
+   */
   protected abstract takeOver<T>(to: Snapshot, act: (access: WorkspaceAccess) => Promise<T>): Promise<T>;
 
-  /** A state that was saved elsewhere, as it is here. */
+  /** Converts a state that was saved on another machine or in another folder, so that it is valid in this session. */
   protected settled(state: SessionState): SessionState {
     return state;
   }
@@ -78,7 +82,7 @@ export abstract class BaseSession {
     return this.look("a command follows", (access) => access.processes(new Look()));
   }
 
-  /** What foreign commands left running must neither see nor replace what is the author's. */
+  /** Ends processes that foreign commands left running, so that they can neither see nor replace the author's data. */
   protected async endForeign(): Promise<void> {
     if (this.current.leftBy === "foreign") await this.endLeftovers();
   }

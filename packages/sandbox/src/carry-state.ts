@@ -1,15 +1,16 @@
-// What passes from one command of a session to the next, and what does not where the trust changes. Pure. Invariants:
-// 1. Nothing a foreign command leaves steers a program of the author: functions, aliases, traps, shell options and unexported
-//    variables are dropped, every variable the author or the session set has the author's value again, and of new ones only
-//    plain ones pass: a name no program is known to look at, and a value that is neither a path nor an option nor shell text.
-// 2. The author's unexported variables and functions are not shown to foreign commands.
-// 3. `$?` and the directory always pass.
+// Computes which shell state passes from one command of a session to the next, and which state is dropped when the trust changes. Pure.
+// Invariants:
+// 1. Nothing that a foreign command leaves can steer a program of the author. Functions, aliases, traps, shell options and unexported
+//    variables are dropped. Every variable that the author or the session set has the author's value again. A new variable passes only if
+//    it is plain: no program is known to read its name, and its value is neither a path nor an option nor shell text.
+// 2. Foreign commands do not see the author's unexported variables and functions.
+// 3. `$?` and the current directory always pass.
 
 import type { CommandOutcome, CommandSpec, SessionState } from "./port.ts";
 
 export interface CommandStart {
   readonly state: SessionState;
-  /** Whether everything that still runs in the session is killed first. */
+  /** Whether all processes still running in the session are killed first. */
   readonly fresh: boolean;
 }
 
@@ -48,7 +49,7 @@ export function startOf(
   };
 }
 
-/** The state after a command that began with `start` and reported `reported`, or nothing. */
+/** The state after a command that started with `start` and reported `reported`. `reported` may be missing. */
 export function stateAfter(
   command: Pick<CommandSpec, "aside">,
   start: SessionState,
@@ -56,7 +57,7 @@ export function stateAfter(
   { exitCode }: Pick<CommandOutcome, "exitCode">,
 ): SessionState {
   if (command.aside === true) return start;
-  // As timeout(1) says it: 124 after one of our clocks.
+  // As timeout(1) does: 124 if one of our clocks ended the command.
   return { ...start, ...reported, status: exitCode ?? 124 };
 }
 
@@ -66,7 +67,7 @@ function authorsOf(state: SessionState): NonNullable<SessionState["author"]> {
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
 
-/** Shells, loaders, languages, build and test tools, by the beginning of the names they read. */
+/** Prefixes of the variable names that shells, loaders, languages, build tools and test tools read. */
 const families = words(`
   __MM BASH ZSH KSH LD_ DYLD GLIBC MALLOC LC_ XDG_ GIT SSH GPG GNUPG PYTHON PYTEST PY_ PIP VIRTUAL_ENV CONDA TOX NOX COVERAGE
   HYPOTHESIS NODE NPM NPX YARN PNPM BUN_ DENO TS_ JEST MOCHA VITEST AVA_ PLAYWRIGHT CYPRESS ESLINT PERL PROVE HARNESS TAP_ RUBY
@@ -78,7 +79,7 @@ const families = words(`
   GOOGLE DOCKER KUBE PGHOST PGUSER PGPASS PGDATA PGOPTIONS MYSQL SQLITE REDIS MARKMILL SANDBOX OPENAI PS0 PS1 PS2 PS3 PS4 READLINE
   INPUTRC TERM TEST CI_ GLOB HIST POSIX PROMPT SHELL TMP TEMP AUTO_ COMP_ FORCE_ CLICOLOR LS_ DEBUG`);
 
-/** Read by bash, by make's own rules, by libraries or by many programs. */
+/** Names that bash, make's built-in rules, libraries or many programs read. */
 const known = new Set(
   words(`
   IFS ENV CI PATH HOME USER LOGNAME PWD OLDPWD LANG LANGUAGE TZ SHLVL UID EUID PPID CDPATH FIGNORE EXECIGNORE FUNCNEST IGNOREEOF MAIL
@@ -87,7 +88,7 @@ const known = new Set(
   GET YACC LEX LINT TEX WEAVE TANGLE CTANGLE CWEAVE M2C MAKEINFO TEXI2DVI RANLIB STRIP NM OBJCOPY OBJDUMP INSTALL SED AWK V Q D S W O`),
 );
 
-/** What a variable that steers is for, by the end of its name. */
+/** Suffixes of variable names that steer programs. */
 const endings = words(`
   PATH PATHS DIR DIRS HOME ROOT FILE FILES OPT OPTS OPTIONS FLAG FLAGS ARGS ARGUMENTS CONF CONFIG RC LIB LIBS LDLIBS INCLUDE INCLUDES
   CMD COMMAND COMMANDS SHELL EDITOR PAGER PROXY _ENV PREFIX INIT STARTUP PRELOAD AGENT TRACE PLUGIN PLUGINS HOOK HOOKS MODULE MODULES
@@ -102,6 +103,6 @@ export function isPlainVariable(name: string, value: string): boolean {
     endings.some((word) => upper.endsWith(word))
   )
     return false;
-  // No path, no option, nothing a shell or a configuration language would read as more than text.
+  // The value must not contain a path, an option, or anything that a shell or a configuration language interprets.
   return !/[/\\$`;|&<>(){}*?[\]~=!#"'\0]|(^|\s)[-+@%]/.test(value);
 }

@@ -1,5 +1,5 @@
-// What every adapter checks of a session or a command before it acts, so that ids are safe in paths, labels and container
-// names, and no adapter meets an unbounded command.
+// The checks that every adapter applies to a session or command before it acts. They make ids safe in paths, labels and container names,
+// and they refuse commands without bounds.
 
 import { checkLimits, type Limits } from "./limits.ts";
 import type { CommandSpec, SessionSpec } from "./port.ts";
@@ -45,7 +45,7 @@ export function checkCommand(command: CommandSpec): CommandSpec {
   return command;
 }
 
-/** The session's limits with the command's tighter clocks. */
+/** The session's limits, with the tighter clocks of the command. */
 export function limitsOfCommand(session: Limits, command: CommandSpec): Limits {
   const own = command.limits ?? {};
   return checkLimits({

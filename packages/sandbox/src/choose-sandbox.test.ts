@@ -15,29 +15,29 @@ describe("the choice of a sandbox", () => {
     ["docker", "docker"],
     ["jail", "jail"],
     ["none", "none"],
-  ])("%s with everything there is %s", async (choice, kind) => {
+  ])("the choice %s selects %s if all sandboxes are available", async (choice, kind) => {
     const sandbox = await chooseSandbox(choice, { docker: made("docker"), jail: made("jail"), none: made("none") });
     expect(sandbox.kind).toBe(kind);
   });
 
-  it("auto is the jail where no engine answers", async () => {
+  it("auto selects the jail where no engine answers", async () => {
     const sandbox = await chooseSandbox("auto", { docker: missing("engine"), jail: made("jail"), none: made("none") });
     expect(sandbox.kind).toBe("jail");
   });
 
-  it("auto is never none: it says what is missing and what to install", async () => {
+  it("auto never selects none: the error names the missing parts and what to install", async () => {
     const chosen = chooseSandbox("auto", { docker: missing("engine"), jail: missing("perl"), none: made("none") });
     await expect(chosen).rejects.toThrow(
       /SANDBOX_UNAVAILABLE.*no engine.*no perl.*apt-get install util-linux perl-base/s,
     );
   });
 
-  it("a choice that cannot be met does not become another", async () => {
+  it("an impossible choice is an error and does not select another sandbox", async () => {
     const chosen = chooseSandbox("docker", { docker: missing("engine"), jail: made("jail"), none: made("none") });
     await expect(chosen).rejects.toThrow(/SANDBOX_TOOL_MISSING/);
   });
 
-  it("a bug in a factory is not taken for a missing sandbox", async () => {
+  it("a bug in a factory does not count as a missing sandbox", async () => {
     const broken = () => {
       throw new TypeError("bug");
     };

@@ -1,11 +1,12 @@
-// Which sandbox a worker uses. Invariant: auto never means none, and a choice that cannot be met is an error, not another choice.
+// Chooses the sandbox of a worker. Invariant: `auto` never means none. If the configured choice is not possible, that is an error, never
+// another choice.
 
 import type { Sandbox, SandboxKind } from "./port.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 export type SandboxChoice = "auto" | SandboxKind;
 
-/** Each makes its sandbox or throws a SandboxError that says why this machine cannot have it. */
+/** Each factory creates its sandbox, or throws a SandboxError with the reason why this machine cannot have it. */
 export type SandboxFactories = { readonly [Kind in SandboxKind]: () => Sandbox | Promise<Sandbox> };
 
 export async function chooseSandbox(choice: SandboxChoice, factories: SandboxFactories): Promise<Sandbox> {

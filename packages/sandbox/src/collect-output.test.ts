@@ -12,7 +12,7 @@ function collect(chunks: readonly (string | Buffer)[], capBytes = 100) {
 }
 
 describe("collected output", () => {
-  it("ends at the marker, wherever chunks break it", () => {
+  it("ends at the marker, even if chunks split the marker", () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 60 }), { maxLength: 6 }), (breaks) => {
         const all = `hello\n${marker}late`;
@@ -29,18 +29,18 @@ describe("collected output", () => {
     );
   });
 
-  it("gives everything when no marker came", () => {
+  it("contains all bytes when no marker came", () => {
     expect(collect(["no marker", " here"])).toMatchObject({ ended: false, output: "no marker here", truncated: false });
   });
 
-  it("keeps head and tail and says how much is missing", () => {
+  it("keeps head and tail and states how many bytes are missing", () => {
     const { output, truncated, outputBytes } = collect([`${"a".repeat(500)}`, "b".repeat(500), marker]);
     expect(truncated).toBe(true);
     expect(outputBytes).toBe(1000);
     expect(output).toBe(`${"a".repeat(50)}\n[900 bytes not shown]\n${"b".repeat(50)}`);
   });
 
-  it("never holds or shows more than the cap, in small chunks or large", () => {
+  it("never holds or shows more than the cap, for small and large chunks", () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 400 }), { maxLength: 40 }), (sizes) => {
         const total = sizes.reduce((sum, size) => sum + size, 0);

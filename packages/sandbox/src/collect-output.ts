@@ -1,7 +1,7 @@
-// The output of one command, in bounded memory. Invariants:
-// 1. Memory is at most the cap plus one marker, however much is written.
-// 2. The first and the last bytes are kept; what is left out between them is counted and said.
-// 3. Bytes after the end marker are not the command's: a background process wrote them later.
+// Collects the output of one command in bounded memory. Invariants:
+// 1. Memory is at most the cap plus one marker, regardless of the amount of output.
+// 2. The first and the last bytes are kept. A note states how many bytes between them are left out.
+// 3. Bytes after the end marker do not belong to the command: a background process wrote them later.
 
 import { neutraliseOutput } from "./neutralise-output.ts";
 import type { CommandOutcome } from "./port.ts";
@@ -27,7 +27,7 @@ export class OutputCollector {
     this.#onText = options.onText;
   }
 
-  /** True once the marker has passed: all the command's own output is in. */
+  /** True once the marker has arrived: the command's output is complete. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -42,7 +42,7 @@ export class OutputCollector {
       this.#keep(bytes.subarray(0, at));
       return;
     }
-    // A marker may have begun in the last bytes; they wait until more arrives.
+    // A marker may start in the last bytes. They are held back until more bytes arrive.
     const safe = bytes.length - markerStart(bytes, this.#marker);
     this.#held = Buffer.from(bytes.subarray(safe));
     this.#keep(bytes.subarray(0, safe));
@@ -103,7 +103,7 @@ export class OutputCollector {
   }
 }
 
-/** How many of the last bytes are the beginning of the marker. */
+/** How many of the last bytes match the start of the marker. */
 function markerStart(bytes: Buffer, marker: Buffer): number {
   for (let length = Math.min(marker.length - 1, bytes.length); length > 0; length -= 1) {
     if (bytes.subarray(bytes.length - length).equals(marker.subarray(0, length))) return length;
@@ -111,7 +111,7 @@ function markerStart(bytes: Buffer, marker: Buffer): number {
   return 0;
 }
 
-/** Without the incomplete UTF-8 sequence a cut may leave at the end. */
+/** Removes the incomplete UTF-8 sequence that a cut may leave at the end. */
 function trimEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -122,7 +122,7 @@ function trimEnd(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** Without the continuation bytes a cut may leave at the start. */
+/** Removes the continuation bytes that a cut may leave at the start. */
 function trimStart(bytes: Buffer): Buffer {
   let start = 0;
   while (start < Math.min(3, bytes.length) && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;

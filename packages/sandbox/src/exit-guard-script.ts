@@ -1,20 +1,21 @@
-// The perl text that stands between a command's shell and the worker, the same for jail and docker. It is the shell's parent:
-// it feeds it, passes its output on, waits for it and says how it ended. Invariants:
-// 1. What counts as the exit status is what the kernel told the guard. A guard that died says nothing, and then nothing counts.
-// 2. Nothing the guard knows or holds can be reached by what it guards: its memory and descriptors are closed to other
-//    processes (not dumpable), the shell inherits three descriptors and no environment, and no argument list names the nonce.
-// 3. A line on its stdin, or its end, kills the command and all it started. A worker that dies takes its command with it.
-// 4. It never waits for end of stream: a background process may hold the command's output for ever. A drain of its own process
-//    then reads on, so that such a process does not die of SIGPIPE, and the guard lets go of the worker.
-// 5. Only SIGKILL and SIGSTOP reach it. The first leaves no report, the second ends at a clock; both kill the command.
+// The guard is a perl script between a command's shell and the worker, the same for jail and docker. It is the parent of the shell: it
+// sends the script, passes the output on, waits for the shell and reports how it ended. Invariants:
+// 1. Only the status that the kernel returned to the guard counts as the exit status. A guard that was killed reports nothing, and then no
+//    status counts.
+// 2. The guarded processes cannot reach the guard's memory and descriptors: they are closed to other processes (not dumpable). The shell
+//    inherits three descriptors and no environment, and no argument list contains the nonce.
+// 3. A line on its stdin, or its end, kills the command and all processes it started. A worker that crashes takes its command with it.
+// 4. It never waits for the end of a stream: a background process may hold the command's output for ever. A drain, a process of its own,
+//    then keeps reading, so that such a process does not die of SIGPIPE. The guard disconnects from the worker.
+// 5. Only SIGKILL and SIGSTOP reach the guard. After SIGKILL there is no report; after SIGSTOP a clock fires. Both kill the command.
 //
-// stdin   `run <bytes> <nonce> <processes> <keep|fresh>`, then the session script; `fresh` kills all that runs here first
+// stdin   `run <bytes> <nonce> <processes> <keep|fresh>`, then the session script; `fresh` first kills all processes of the session
 // stdout  the command's output, then the nonce
-// stderr  lines led by the nonce: `start <pid>`, `state <base64>`, `end <code the shell gave>`, `exit <wait status as a code>`
+// stderr  lines that start with the nonce: `start <pid>`, `state <base64>`, `end <code from the shell>`, `exit <wait status as a code>`
 //
-// Only perl itself is needed, no module: small images have none. Descriptors above 2 are closed by perl on exec.
+// It needs only perl itself and no module, because small images have none. Perl closes descriptors above 2 on exec.
 
-/** Numbers as [x64, arm64]; the text finds out which it is on: `getpid` of one is another call on the other. */
+/** Numbers as [x64, arm64]. The script detects the architecture: `getpid` of one is another call on the other. */
 const CALLS = `
 my $x64 = syscall(39) == $$;
 sub call { my ($x, $arm, @rest) = @_; return syscall($x64 ? $x : $arm, @rest) }
@@ -28,7 +29,7 @@ sub close_above_stderr {
 }
 `;
 
-/** Expects `$bash` (a shell that cannot be read, only run) and `confine()`, which the child calls before it becomes the shell. */
+/** Expects `$bash` (a shell that can be run but not read) and `confine()`, which the child calls before it becomes the shell. */
 const GUARD = `
 prctl(4, 0) == 0 or die "dumpable: $!\\n";
 close_above_stderr();
@@ -194,18 +195,18 @@ export interface GuardParts {
   readonly adapter: string;
 }
 
-/** The guard's whole text for one adapter. */
+/** The complete guard script for one adapter. */
 export function renderGuard({ adapter }: GuardParts): string {
   return `${CALLS}${adapter}${GUARD}`;
 }
 
-/** The calls alone, for a script that only prepares and then becomes another program. */
+/** Only the calls, for a script that prepares the process and then becomes another program. */
 export const SYSTEM_CALLS = CALLS;
 
-/** Scripts travel in the environment, not as arguments: `ps` in a session shows short lines. */
+/** Scripts are passed in the environment, not as arguments, so that `ps` in a session shows short lines. */
 export const RUN_GUARD = "eval delete $ENV{__mm_guard}; die $@ if $@";
 
-/** What goes to the guard's stdin before the script. */
+/** The line on the guard's stdin before the script. */
 export function guardLine(bytes: number, nonce: string, processes: number, fresh: boolean): string {
   return `run ${bytes} ${nonce} ${processes} ${fresh ? "fresh" : "keep"}\n`;
 }

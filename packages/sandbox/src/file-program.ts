@@ -1,12 +1,11 @@
-// Our own reader and writer of one file, run inside a session as the session's user, the same for every adapter. It is a fixed
-// program given by whole path, with an empty environment: nothing a command has defined, exported or put into PATH reaches it.
+// Reads or writes one file inside a session, as the session's user, the same for every adapter. It is a fixed program that is started by
+// its absolute path and with an empty environment: functions, variables and PATH entries of a command do not affect it.
 // Invariants:
-// 1. A path is walked part by part from the workspace, each folder opened without following links and then entered by its
-//    descriptor: what is swapped meanwhile is refused or read as it is, but never leads out.
-// 2. A link is followed only where it stays in the workspace, and by `plain` never. Only plain files are opened: no pipe, socket or
-//    device.
-// 3. A file is written beside its place and then renamed, so that it is there whole or not at all. kill -9 in between leaves
-//    `.markmill-write`, which the next write into that folder takes away.
+// 1. The program walks a path part by part from the workspace. It opens each folder without following links, then enters it by its
+//    descriptor. If a part is swapped meanwhile, it is refused or read as it is, but never leads outside.
+// 2. A link is followed only if it stays in the workspace, and never by `plain`. Only plain files are opened: no pipe, socket or device.
+// 3. A file is written beside its target and then renamed, so it is either complete or absent. kill -9 before the rename leaves
+//    `.markmill-write`, which the next write into that folder removes.
 //
 // arguments  read ROOT PATH MAXIMUM, plain ROOT PATH MAXIMUM, or write ROOT PATH SIZE with SIZE bytes on stdin
 // stdout     one line (`read SIZE`, `missing`, `long SIZE`, `refused WHY`, `written`), after `read` the bytes
@@ -14,7 +13,7 @@
 import type { FileRead, FileWritten, ReadFileOptions } from "./port.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** Part of every Debian (perl-base) and of what a session's image needs anyway. */
+/** Part of every Debian (perl-base). A session's image needs it anyway. */
 const PERL = "/usr/bin/perl";
 
 const PROGRAM = `
@@ -125,7 +124,7 @@ refuse("it is a folder");
 
 /** Bytes of the answer besides the file's own. */
 export const ANSWER_BYTES = 4096;
-/** Longest time one file may take: a process of the session may stop the reader. */
+/** Longest time for one file: a process of the session may stop the reader. */
 export const FILE_MS = 30_000;
 
 export function readFileCommand(
@@ -141,7 +140,7 @@ export function writeFileCommand(root: string, path: string, size: number): [str
   return [PERL, "-e", PROGRAM, "write", root, checkFilePath(path), String(size)];
 }
 
-/** Undefined: the program did not live to answer. */
+/** Returns undefined if the program ended before it answered. */
 export function parseFileRead(answer: Buffer): FileRead | undefined {
   const { word, rest, bytes } = split(answer);
   if (word === "read") {

@@ -1,9 +1,9 @@
-// How a session without a living worker ends: whatever keeps it (the jail's first process, a container's) ends itself when
-// nobody has renewed its lease for LEASE_MS. Every process that opened a session, or looks after the sessions of its host,
-// renews. Invariants:
-// 1. Nobody's help is needed for the end: after kill -9 of every worker nothing of a session runs a minute later.
-// 2. A session outlives its worker long enough for another one to attach.
-// 3. A renewal that fails is tried again at the next turn; it never disturbs a command.
+// Ends a session that has no live worker. The session's own process (the jail's first process, or the container's) ends itself when no
+// process has renewed its lease for LEASE_MS. Every process that opened a session, or that lists the sessions of its host, renews it.
+// Invariants:
+// 1. The end needs no other process: a minute after kill -9 of every worker, no process of the session runs.
+// 2. A session outlives its worker long enough for another worker to attach.
+// 3. A failed renewal is tried again at the next interval; it never disturbs a command.
 
 export const LEASE_MS = 50_000;
 const RENEW_MS = 10_000;
@@ -13,7 +13,7 @@ export class LeaseKeeper {
   readonly #ids = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `renew` throws when there is nothing left to renew. */
+  /** `renew` throws when the session no longer exists. */
   constructor(renew: (id: string) => Promise<void>) {
     this.#renew = renew;
   }
@@ -25,7 +25,7 @@ export class LeaseKeeper {
     }, RENEW_MS).unref();
   }
 
-  /** One renewal, by somebody who does not hold the session. */
+  /** Renews once, for a process that does not hold the session. */
   async once(id: string): Promise<void> {
     await this.#renew(id).catch(() => this.forget(id));
   }

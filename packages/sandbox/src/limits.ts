@@ -1,17 +1,20 @@
-// What a session may use. Invariants:
-// 1. A limit set always has a finite wall clock: a set without one is refused, never defaulted.
-// 2. A workflow's wish never exceeds the server's ceiling.
+// The resource limits of a session. Invariants:
+// 1. A limit set always has a finite wall clock: a set without one is refused, never filled with a default.
+// 2. A workflow's request never exceeds the server's ceiling.
 
 import { SandboxError } from "./sandbox-error.ts";
 
 export interface Limits {
-  /** Bytes of memory of the processes of the whole session. The kernel counts files too: where it does, its limit is wider by the disks' sizes. */
+  /**
+   * Bytes of memory for all processes of the session. The kernel may count files as memory too; there, its limit is larger by the disk
+   * sizes.
+   */
   readonly memoryBytes: number;
-  /** Cores, may be a fraction. */
+  /** Number of cores; may be a fraction. */
   readonly cpus: number;
   /** Processes and threads of the whole session. */
   readonly pids: number;
-  /** Bytes of the workspace, and, separately, of /tmp. */
+  /** Bytes of the workspace. /tmp has the same limit separately. */
   readonly diskBytes: number;
   /** Per command: milliseconds from start to forced end. */
   readonly wallMs: number;
@@ -19,7 +22,7 @@ export interface Limits {
   readonly cpuMs: number;
   /** Per command: milliseconds without a byte of output. */
   readonly silenceMs: number;
-  /** Per command: bytes of output shown; the rest is drained and discarded. */
+  /** Per command: bytes of output shown; the rest is read and discarded. */
   readonly outputBytes: number;
 }
 
@@ -36,7 +39,7 @@ export const defaultLimits: Limits = {
 
 const names = Object.keys(defaultLimits) as (keyof Limits)[];
 
-/** The limits to use: what was asked, where it was asked, never above the ceiling. */
+/** The effective limits: the requested values, or the ceiling if there is no request, never above the ceiling. */
 export function clampLimits(requested: Partial<Limits>, ceiling: Limits): Limits {
   const entries = names.map((name) => [name, clampOne(name, requested[name], ceiling[name])] as const);
   return Object.fromEntries(entries) as Record<keyof Limits, number>;

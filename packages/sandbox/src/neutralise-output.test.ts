@@ -9,7 +9,7 @@ describe("neutralised output", () => {
     );
   });
 
-  it("does not let a stray introducer swallow what follows", () => {
+  it("keeps the text after a stray introducer", () => {
     expect(neutraliseText(`\x1b]0;${"never ends ".repeat(100)}`)).toContain("never ends");
     expect(neutraliseText("\x1b]0;one line\nnext line")).toContain("next line");
   });
@@ -20,7 +20,7 @@ describe("neutralised output", () => {
     );
   });
 
-  it("shows fillers, selectors and joiners that hide something", () => {
+  it("shows fillers, selectors and joiners that hide text", () => {
     expect(neutraliseText("a\u3164b\ufe01c\u{e0101}d\u200de\u115ff\u2800g\u034fh\u200ci\uffa0")).toBe(
       "a<U+3164>b<U+FE01>c<U+E0101>d<U+200D>e<U+115F>f<U+2800>g<U+034F>h<U+200C>i<U+FFA0>",
     );
@@ -28,13 +28,13 @@ describe("neutralised output", () => {
     expect(neutraliseText("😀\ufe0f\ufe0f\u200dx")).toBe("😀\ufe0f<U+FE0F><U+200D>x");
   });
 
-  it("leaves fillers, selectors and joiners where they belong", () => {
+  it("keeps fillers, selectors and joiners in valid places", () => {
     const text =
       "👩\u200d👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3 👍🏽 🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} می\u200cخواهم क्\u200dष";
     expect(neutraliseText(text)).toBe(text);
   });
 
-  it("shows NUL, backspace and DEL, and ends lines one way", () => {
+  it("shows NUL, backspace and DEL, and uses one kind of line end", () => {
     expect(neutraliseText("a\0b\bc\x7fd\r\ne\rf\u2028g\x85h")).toBe("a\u2400b\u2408c\u2421d\ne\nf\ng\ufffdh");
   });
 
@@ -44,12 +44,12 @@ describe("neutralised output", () => {
     );
   });
 
-  it("leaves ordinary text of any script alone", () => {
+  it("keeps ordinary text of any script unchanged", () => {
     const text = "tab\tline\n日本語 العربية עברית Ω 😀 e\u0301";
     expect(neutraliseText(text)).toBe(text);
   });
 
-  it("never yields a control, bidi control or lone surrogate, whatever comes in", () => {
+  it("never contains a control, bidi control or lone surrogate, for any input", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const text = neutraliseOutput(bytes);

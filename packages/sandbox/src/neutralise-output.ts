@@ -1,12 +1,12 @@
-// Bytes of a foreign program to text that is safe to store, to show and to put into a prompt. Invariants:
-// 1. The result holds no control character but tab and newline, no bidi control, no invisible tag, no lone surrogate.
-//    What is shown for them, and which parts of emoji stay, is decided in one place for all: engine's visible-text.ts.
+// Converts bytes of a foreign program to text that is safe to store, to show and to put into a prompt. Invariants:
+// 1. The result contains no control character except tab and newline, no bidi control, no invisible tag, and no lone surrogate. The
+//    engine's visible-text.ts decides for all packages what replaces them, and which parts of emoji stay.
 
-// 2. Nothing visible is hidden: what is not a terminal sequence is replaced by something to see, not dropped.
+// 2. Visible text is never hidden: only terminal sequences are dropped; everything else is replaced by visible characters.
 
 import { visibleText } from "@markmill/engine";
 
-// A terminal string (title, hyperlink) longer than this is not taken for one, so a stray introducer cannot swallow output.
+// A terminal string (title, hyperlink) longer than this does not count as one, so a stray introducer cannot swallow output.
 const MAX_TERMINAL_STRING = 512;
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: control characters are what this file is about

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { startOwnClock } from "./own-clock.ts";
 
-it("counts the time of a command that waits for nobody", () => {
+it("the own clock counts all time of a command that waits for no other program", () => {
   let now = 1_000;
   const clock = startOwnClock(undefined, () => now);
   now += 70;
@@ -10,7 +10,7 @@ it("counts the time of a command that waits for nobody", () => {
   expect([clock.ownMs(), clock.silentMs()]).toEqual([100, 30]);
 });
 
-it("stands still while others run, for eight guests of ten seconds as for one", () => {
+it("the own clock stands still while guests run, for eight guests of ten seconds as for one", () => {
   let [now, others] = [5_000, 3];
   const clock = startOwnClock(
     () => others,
@@ -24,7 +24,7 @@ it("stands still while others run, for eight guests of ten seconds as for one", 
   expect([clock.ownMs(), clock.silentMs()]).toEqual([40, 40]);
 });
 
-it("never runs backwards when the others report more time than has passed", () => {
+it("the own clock never runs backwards, even if the guests report more time than has passed", () => {
   let [now, others] = [0, 0];
   const clock = startOwnClock(
     () => others,

@@ -1,18 +1,19 @@
 /**
- * The time of one command without the time that belongs to others. A judge that waits for a student's program is neither slow nor silent.
+ * Measures the time of one command without the time of the programs it waits for. A judge that waits for a student's program is neither
+ * slow nor silent.
  *
- * O1  While others run, the own time stands still.
- * O2  The own time never runs backwards.
+ * O1  While other programs run, the command's own time stands still.
+ * O2  The command's own time never runs backwards.
  */
 export interface OwnClock {
-  /** Milliseconds of its own since the start. */
+  /** The command's own milliseconds since the start. */
   ownMs(): number;
-  /** Milliseconds of its own since the last output, or since the start. */
+  /** The command's own milliseconds since the last output, or since the start. */
   silentMs(): number;
   heard(): void;
 }
 
-/** `othersMs`: the milliseconds that belonged to others so far. Absent: none ever do. */
+/** `othersMs`: the milliseconds of other programs so far. Default: always 0. */
 export function startOwnClock(othersMs: () => number = () => 0, now: () => number = () => performance.now()): OwnClock {
   const own = () => now() - othersMs();
   const start = own();

@@ -6,7 +6,7 @@ const file = (path: string, text = "x", mode = 0o644) => ({ path, mode, bytes: B
 const pack = (...files: ReturnType<typeof file>[]) => packFiles({ kind: "list", files }, 1000);
 
 describe("files for a session", () => {
-  it("become a tar with their modes", async () => {
+  it("are packed into a tar with their modes", async () => {
     const archive = extract();
     archive.end(Buffer.from(await pack(file("a/b.sh", "echo", 0o755), file("c"))));
     const entries: string[] = [];
@@ -18,13 +18,13 @@ describe("files for a session", () => {
   });
 
   it.each(["/etc/passwd", "../x", "a/../../x", "a//b", "./a", "", "a/", "a\0b", "x".repeat(300)])(
-    "refuses the path %j",
+    "are refused with the path %j",
     async (path) => {
       await expect(pack(file(path))).rejects.toThrow(/SANDBOX_FILES_REFUSED/);
     },
   );
 
-  it("are refused as duplicates, as file and directory at once, and beyond the bytes allowed", async () => {
+  it("are refused as duplicates, as file and directory at once, and beyond the allowed bytes", async () => {
     await expect(pack(file("a"), file("a"))).rejects.toThrow(/twice/);
     await expect(pack(file("a/b"), file("a"))).rejects.toThrow(/file and a directory/);
     await expect(pack(file("a", "y".repeat(1001)))).rejects.toThrow(/1001 bytes/);
@@ -38,7 +38,7 @@ describe("read-only trees of a judge", () => {
     { at: "/judge" as const, files: [file("b", tests)] },
   ];
 
-  it("a submission is refused for its own files, and never for those of the teacher", async () => {
+  it("a submission is refused because of its own files, never because of the teacher's files", async () => {
     expect((await packTrees(trees("x", "y"), 1000)).length).toBeGreaterThan(0);
     await expect(packTrees(trees("x".repeat(1001), "y"), 1000)).rejects.toMatchObject({
       code: "SANDBOX_FILES_REFUSED",
@@ -61,7 +61,10 @@ describe("read-only trees of a judge", () => {
     ["trees", "tar: judge/b: Cannot open: No space left on device", false],
     ["trees", "tar: judge/submission/b: Cannot write: No space left on device", false],
     ["trees", "tar: submission/a: implausible time\ntar: run/judge/b: Cannot open: No space left on device", false],
-  ] as const)("of %s: %s", (unpacked, said, refused) => {
-    expect(refusedUnpacked(said, unpacked) !== null).toBe(refused);
-  });
+  ] as const)(
+    "a tar message counts as too many files only for the submission's own paths (%s): %s",
+    (unpacked, said, refused) => {
+      expect(refusedUnpacked(said, unpacked) !== null).toBe(refused);
+    },
+  );
 });

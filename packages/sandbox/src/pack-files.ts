@@ -1,5 +1,5 @@
-// Files for a session as one uncompressed tar, refused where a path could leave the workspace. Invariant: what this returns
-// holds directories and regular files only, with relative paths, each once.
+// Packs files for a session into one uncompressed tar, and refuses paths that could leave the workspace. Invariant: the result contains
+// only directories and regular files, with relative paths, each once.
 
 import { pack } from "tar-stream";
 import type { ReadOnlyTree, SessionFile, SessionFiles } from "./port.ts";
@@ -7,7 +7,10 @@ import { SandboxError } from "./sandbox-error.ts";
 
 export const MAX_FILES = 20_000;
 
-/** The bytes to feed to `tar -x` inside the session, none when there are no files. A tar given by the caller passes as it is: it is unpacked in the jail. */
+/**
+ * The bytes for `tar -x` inside the session; empty when there are no files. A tar from the caller is passed on unchanged, because it is
+ * unpacked inside the jail.
+ */
 export async function packFiles(files: SessionFiles, maxBytes: number): Promise<Uint8Array> {
   if (files.kind === "tar") {
     checkSize(files.bytes.length, maxBytes);
@@ -18,8 +21,8 @@ export async function packFiles(files: SessionFiles, maxBytes: number): Promise<
 }
 
 /**
- * Read-only trees as one tar to be unpacked at the root, readable for all. None when there is no file. The submission is refused only for
- * its own files. If it does not fit beside the teacher's files, nobody is failed for that.
+ * Packs read-only trees into one tar, readable for all users, to be unpacked at the root. Empty when there are no files. The submission is
+ * refused only because of its own files. If it does not fit beside the teacher's files, that is not the student's failure.
  */
 export async function packTrees(trees: readonly ReadOnlyTree[], maxBytes: number): Promise<Uint8Array> {
   const files = trees.flatMap((tree) =>
@@ -45,7 +48,7 @@ export async function packTrees(trees: readonly ReadOnlyTree[], maxBytes: number
   }
 }
 
-/** Where the submission's paths begin in the tar of the read-only trees. */
+/** The path prefix of the submission in the tar of the read-only trees. */
 const SUBMITTED = "submission/";
 
 function checkList(files: readonly SessionFile[], maxBytes: number): void {
@@ -94,13 +97,14 @@ async function packList(files: readonly SessionFile[]): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-/** The session's own bounds (disk, number of files, length of names) ended the unpacking: what tar says of them. */
+/** tar's messages when the session's own bounds (disk, number of files, length of names) ended the unpacking. */
 const submittedLine = new RegExp(`^\\S*tar: ${SUBMITTED}`);
 const beyondBounds = /No space left on device|Disk quota exceeded|File too large|File name too long/;
 
 /**
- * The files are more than the session may hold, although they passed `maxBytes`: each takes whole blocks and an entry. That is the work of
- * whoever handed them in. It must not be taken for trouble of ours, for which the run would wait for ever. null: tar failed for another reason.
+ * Returns an error if the files do not fit into the session although they passed `maxBytes`: each file uses whole blocks and an entry. The
+ * submission caused this. It must not count as a failure of the sandbox, for which the run would wait for ever. null: tar failed for
+ * another reason.
  *
  * Of read-only trees only the submission's own paths count: files of the teacher that do not fit must not fail every student.
  */

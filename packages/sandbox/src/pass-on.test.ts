@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { createPassOn } from "./pass-on.ts";
 
-it("a source rests until there is room again, which is waited for once, however many pieces came meanwhile", async () => {
+it("a source pauses until its full target has room again, and waits only once for many pieces", async () => {
   const said: string[] = [];
   const passOn = createPassOn({ pause: () => said.push("pause"), resume: () => said.push("resume") });
   const to = new PassThrough({ highWaterMark: 4 });

@@ -1,4 +1,7 @@
-/** Passes pieces of one source on to others. The source rests until one that was full has room again, which is waited for once. */
+/**
+ * Copies chunks of one source to several targets. When a target is full, the source pauses until the target has room. It waits for each
+ * full target only once.
+ */
 interface Source {
   pause(): unknown;
   resume(): unknown;
@@ -9,7 +12,7 @@ interface Target {
   once(event: "drain", heard: () => void): unknown;
 }
 
-/** One chunk of a source may hold thousands of pieces, all of which come although it rests. */
+/** One chunk of a source may contain thousands of pieces. All of them arrive although the source is paused. */
 export function createPassOn(source: Source): (to: Target, piece: Buffer) => void {
   const full = new Set<Target>();
   return (to, piece) => {

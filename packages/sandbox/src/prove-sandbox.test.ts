@@ -6,7 +6,7 @@ import type { Sandbox } from "./port.ts";
 import { proofKey, proveSandbox } from "./prove-sandbox.ts";
 import { noCgroup } from "./thin-walls.ts";
 
-/** A sandbox in which nothing can be opened: no self-test can pass in it. */
+/** A sandbox in which no session can be opened, so no self-test can pass. */
 function broken(): Sandbox & { opened: number } {
   return {
     kind: "jail",
@@ -23,8 +23,8 @@ function broken(): Sandbox & { opened: number } {
 const memory = () => join(mkdtempSync(join(tmpdir(), "markmill-proof-")), "proof.json");
 const spec = {} as Parameters<Sandbox["open"]>[0];
 
-describe("a sandbox that has to prove itself", () => {
-  it("opens no session when its self-test cannot be made, and makes one test for sessions that are opened at once", async () => {
+describe("a sandbox with a self-test", () => {
+  it("opens no session when its self-test cannot run, and runs one test for sessions opened at the same time", async () => {
     const sandbox = broken();
     let started = 0;
     const proven = proveSandbox(sandbox, { onStart: () => started++ });
@@ -33,7 +33,7 @@ describe("a sandbox that has to prove itself", () => {
     expect(started).toBe(1);
   });
 
-  it("tests again at the next session when the test could not be made, without being asked for the verdict", async () => {
+  it("tests again at the next session when the test could not run, without a call for the verdict", async () => {
     let there = false;
     const session = {} as Awaited<ReturnType<Sandbox["open"]>>;
     const late: Sandbox = {
@@ -51,7 +51,7 @@ describe("a sandbox that has to prove itself", () => {
     expect(await proven.open(spec)).toBe(session);
   });
 
-  it("keeps a verdict: a sandbox that was found unsafe is not tested again", async () => {
+  it("keeps its verdict: a sandbox that was found unsafe is not tested again", async () => {
     let asked = 0;
     const unsafe = proveSandbox({
       ...broken(),
@@ -65,7 +65,7 @@ describe("a sandbox that has to prove itself", () => {
     expect(asked).toBe(1);
   });
 
-  it("takes a remembered pass of this kernel and boot, for a day; of another, or an older one, it does not", async () => {
+  it("accepts a remembered pass of this kernel and boot for a day, and no other or older one", async () => {
     const remembered = async (kept: object) => {
       const file = memory();
       writeFileSync(file, JSON.stringify(kept));
@@ -81,7 +81,7 @@ describe("a sandbox that has to prove itself", () => {
     expect(await remembered({ [`${key}x`]: Date.now() })).toBe(false);
   });
 
-  it("takes no pass of another product version, image, engine, runtime or image digest", async () => {
+  it("does not accept a pass of another product version, image, engine, runtime or image digest", async () => {
     const made = (of: string): Sandbox => ({ ...broken(), identity: async () => of });
     const key = await proofKey(made("a"), { version: "1", image: "x" });
     expect(await proofKey(made("a"), { version: "1", image: "x" })).toBe(key);
@@ -90,7 +90,7 @@ describe("a sandbox that has to prove itself", () => {
     expect(await proofKey(made("a"), { version: "1", image: "y" })).not.toBe(key);
   });
 
-  it("opens no session behind a thin wall that was not accepted by name, and tells it", async () => {
+  it("opens no session behind weak isolation that was not accepted by name, and reports it", async () => {
     const thin = (): Sandbox => ({ ...broken(), thinWalls: async () => [noCgroup] });
     const told: string[][] = [];
     const refused = proveSandbox(thin(), {
@@ -100,7 +100,7 @@ describe("a sandbox that has to prove itself", () => {
     await expect(refused.open(spec)).rejects.toThrow(/SANDBOX_THIN.*SANDBOX_ACCEPT=no-cgroup/s);
     expect(told).toEqual([["no-cgroup", "no-cgroup"]]);
     expect(await refused.proven()).toMatchObject({ safe: false, failures: [expect.stringContaining("no-cgroup")] });
-    // Accepted, it goes on to the self-test, which this one does not pass.
+    // After acceptance the self-test runs, and this sandbox does not pass it.
     await expect(proveSandbox(thin(), { accept: ["no-cgroup"] }).open(spec)).rejects.toThrow("cannot be opened");
   });
 });

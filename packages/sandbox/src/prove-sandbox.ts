@@ -1,9 +1,9 @@
-// A sandbox that is not used before its self-test has passed. Invariants:
-// 1. `open` waits for the verdict, and refuses every session when it is not "safe": no unsafe fallback. A test that could not be made
-//    refuses the sessions that wait for it. The next `open` or `proven` begins another one.
-// 2. A thin wall that was not accepted by name refuses every session too, whatever the self-test says.
-// 3. A verdict is remembered only when it is "safe", for a day, and only for the same product, host, kernel, boot, and what the
-//    sandbox says it is made of (engine, runtime, image digest; or the jail's means).
+// Wraps a sandbox that must not be used before its self-test has passed. Invariants:
+// 1. `open` waits for the verdict, and refuses every session when it is not "safe": there is no unsafe fallback. If the test could not run,
+//    the sessions that wait for it are refused. The next `open` or `proven` starts another test.
+// 2. Weak isolation that was not accepted by name refuses every session too, even if the self-test passes.
+// 3. A verdict is remembered only when it is "safe", for a day, and only for the same product, host, kernel, boot, and parts of the sandbox
+//    (engine, runtime, image digest; or the jail's features).
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,19 +15,19 @@ import { judgeSelfTest, runSelfTest, type SelfTestOptions, type SelfTestVerdict 
 import { type ThinWall, type ThinWallName, thinWallsRefused } from "./thin-walls.ts";
 
 export interface ProvenSandbox extends Sandbox {
-  /** Starts the self-test on the first call, and again after one that could not be made: no engine, no image. */
+  /** Starts the self-test on the first call, and again if the last one could not run: no engine, no image. */
   proven(): Promise<Proof>;
 }
 
 export interface ProofOptions extends SelfTestOptions {
-  /** A file for the verdict, so that short-lived processes need not repeat the test; absent: tested by every process. */
+  /** A file for the verdict, so that short-lived processes need not repeat the test. Default: every process tests. */
   readonly memory?: string;
   readonly onStart?: () => void;
-  /** Thin walls the operator accepts. */
+  /** The weak isolation (thin walls) that the operator accepts. */
   readonly accept?: readonly ThinWallName[];
-  /** Told once, before the self-test, where there are any. */
+  /** Called once, before the self-test, if there is any weak isolation. */
   readonly onThin?: (walls: readonly ThinWall[], refused: readonly ThinWall[]) => void;
-  /** Of the product: another version has other walls. */
+  /** The product's version: another version may have another isolation. */
   readonly version?: string;
 }
 
@@ -66,12 +66,12 @@ export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): Prov
 }
 
 interface Proof extends SelfTestVerdict {
-  /** Thin walls nobody accepted. */
+  /** Weak isolation that the operator has not accepted. */
   readonly thin: readonly ThinWall[];
 }
 
 async function prove(sandbox: Sandbox, options: ProofOptions): Promise<Proof> {
-  // Without an engine, or without the image, there is nothing to test and nothing to tell twice.
+  // Without an engine, or without the image, there is nothing to test, and no message to repeat.
   await sandbox.answers?.();
   const walls = (await sandbox.thinWalls?.()) ?? [];
   const thin = walls.filter(({ name }) => options.accept?.includes(name) !== true);
@@ -88,7 +88,7 @@ async function prove(sandbox: Sandbox, options: ProofOptions): Promise<Proof> {
   return { ...verdict, thin };
 }
 
-/** What a pass is good for. */
+/** The key under which a passed self-test is remembered. */
 export async function proofKey(sandbox: Sandbox, options: Pick<ProofOptions, "image" | "version">): Promise<string> {
   const identity = (await sandbox.identity?.(options.image)) ?? "";
   const facts = [options.version ?? "", hostname(), release(), bootId(), options.image ?? "", identity];
@@ -118,6 +118,6 @@ function remember(file: string, key: string): void {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, `${JSON.stringify({ [key]: Date.now() })}\n`, { mode: 0o600 });
   } catch {
-    // Not remembered: the next process tests again.
+    // Not stored: the next process tests again.
   }
 }

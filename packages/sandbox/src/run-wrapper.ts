@@ -1,11 +1,11 @@
-// Runs one command in a child process of this one, under three clocks. Serves every adapter whose commands are children of the
-// worker (jail, none). Invariants:
-// 1. Whatever ends the wait (a clock, an abort, a lost session, a watcher that was killed), `kill` is awaited before the outcome
-//    is given: nothing of a command that did not end by itself lives on.
-// 2. The wait never depends on end of stream: a background process may hold the pipes for ever. What is still to come after the
-//    end has the rest of the wall clock at most, and an abort ends that wait too.
-// 3. The exit status is the one of the process. Where it does not agree with what the guard reported (exit-guard-script.ts), the command
-//    counts as killed (believe-exit-code.ts).
+// Runs one command in a child process, under three clocks. It serves every adapter whose commands are children of the worker (jail, none).
+// Invariants:
+// 1. The wait can end by a clock, an abort, a lost session, or a killed guard. In every case `kill` is awaited before the outcome is
+//    returned: no process of a command that did not end normally stays alive.
+// 2. The wait never depends on the end of a stream: a background process may hold the pipes for ever. Output after the end has at most the
+//    rest of the wall clock to arrive, and an abort ends that wait too.
+// 3. The exit status is that of the process. If it differs from the guard's report (exit-guard-script.ts), the command counts as killed
+//    (believe-exit-code.ts).
 
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -20,36 +20,39 @@ import { type CommandUlimits, endMarker, parseReport, renderScript } from "./ses
 
 /** How often the processor clock is read. */
 const CPU_POLL_MS = 200;
-/** After the process ended, what is still in its pipes has this many quiet turns to arrive. */
+/** After the process ended, remaining output is given up after this many turns without new data. */
 const DRAIN_TURNS = 50;
 const DRAIN_TURN_MS = 2;
-/** State is at most 256 KiB; base64 and launcher messages fit. Beyond it the stream is drained and dropped. */
+/** State is at most 256 KiB, so base64 and launcher messages fit. Further text is read and dropped. */
 const MAX_REPORT_CHARS = 1024 * 1024;
 
 export interface WrapperRun {
   readonly command: CommandSpec;
-  /** What the command starts from. */
+  /** The state before the command. */
   readonly state: SessionState;
   readonly limits: Limits;
   readonly ulimits: CommandUlimits;
-  /** Starts what runs the script, leading its own process group; reports go to `child.stderr` or to what `reports` gives. */
+  /**
+   * Starts the process that runs the script, as leader of its own process group. Reports go to `child.stderr`, or to the source that
+   * `listen` reads.
+   */
   readonly spawn: () => ChildProcess;
   /** Sends the script. */
   readonly feed: (child: ChildProcess, script: Buffer, nonce: string) => void;
-  /** Where reports come from, each line led by the nonce; the child's stderr when absent. */
+  /** The source of reports, whose lines start with the nonce. Default: the child's stderr. */
   readonly listen?: (child: ChildProcess, nonce: string, hear: (text: string) => void) => void;
-  /** Whether a report of the wait status must come besides the process's own status. */
+  /** Whether a report of the wait status is required besides the process's own status. */
   readonly guarded: boolean;
-  /** Processor milliseconds used by the session so far; undefined when it cannot be read just now. */
+  /** Processor milliseconds used by the session so far; undefined when they cannot be read now. */
   readonly cpuMs: () => number | undefined;
-  /** Ends every process of the command and returns when they are gone. `lost`: what watched the command is gone. */
+  /** Ends every process of the command and returns when they are gone. `lost`: the guard of the command is gone. */
   readonly kill: (child: ChildProcess, why: "ended" | "lost") => Promise<void>;
   readonly outOfMemory: () => boolean | Promise<boolean>;
 }
 
 export interface WrapperResult {
   readonly outcome: CommandOutcome;
-  /** False when the command never began: the launcher failed, `diagnostics` says how. */
+  /** False when the command never started because the launcher failed; `diagnostics` contains the reason. */
   readonly started: boolean;
   readonly diagnostics: string;
 }
@@ -125,7 +128,7 @@ export async function runWrapper(run: WrapperRun, options: RunOptions): Promise<
     };
     child.stderr?.setEncoding("utf8").on("data", hear);
     run.listen?.(child, nonce, hear);
-    // It may die before it has read its script; what matters is then in the exit code.
+    // The process may end before it has read its script; the exit code then shows the problem.
     child.stdin?.on("error", () => {});
     const script = renderScript({
       kind: run.command.kind,
@@ -182,7 +185,10 @@ interface Drain {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Waits until all is in, or the pipes closed, or nothing has come for the drain time, however slowly we are scheduled. */
+/**
+ * Waits until all output has arrived, or the pipes are closed, or no data has come for the drain time, even if this process is scheduled
+ * slowly.
+ */
 async function drained(child: ChildProcess, { complete, received, late, signal }: Drain): Promise<void> {
   const closed = () => child.stdout?.closed !== false && child.stderr?.closed !== false;
   const over = () => complete() || closed() || signal?.aborted === true || late();

@@ -1,7 +1,7 @@
-// Every failure of the sandbox itself. A sandbox error is never the student's fault and never an exit code: callers retry,
-// refuse or report it, but must not grade it (architecture I8).
+// All failures of the sandbox itself. A sandbox error is never the student's fault and never an exit code: callers retry, refuse or report
+// it, but must not grade it (architecture I8).
 
-/** `fix` in general; an error brings its own. */
+/** `fix` is the general advice; a thrown error may carry its own. */
 export const sandboxErrorCodes = {
   SANDBOX_LIMITS_INVALID: {
     means: "A limit set has no wall clock, or a limit is not a positive number.",

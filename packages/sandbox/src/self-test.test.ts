@@ -8,12 +8,12 @@ const probes = Array.from({ length: MIN_PROBES }, (_, index) => ({
   evidence: "EPERM",
 }));
 
-describe("the verdict", () => {
+describe("the verdict of a self-test", () => {
   it("is safe when every control held and every probe was refused", () => {
     expect(judgeSelfTest({ controls, probes })).toEqual({ safe: true, failures: [] });
   });
 
-  it("is unsafe by one probe, and names it with its evidence", () => {
+  it("is unsafe if one probe was not refused, and names the probe with its evidence", () => {
     const bad = [...probes.slice(1), { name: "mount", refused: false, evidence: "ok" }];
     expect(judgeSelfTest({ controls, probes: bad })).toEqual({
       safe: false,
@@ -21,7 +21,7 @@ describe("the verdict", () => {
     });
   });
 
-  it("is unsafe without controls, with a control that failed, or with too few probes", () => {
+  it("is unsafe without controls, with a failed control, or with too few probes", () => {
     expect(judgeSelfTest({ controls: [], probes }).safe).toBe(false);
     expect(judgeSelfTest({ controls: [{ name: "c", held: false, evidence: "x" }], probes }).safe).toBe(false);
     expect(judgeSelfTest({ controls, probes: probes.slice(1) }).safe).toBe(false);

@@ -1,6 +1,6 @@
 // Tries to break out of a sandbox, through its own port, before a worker trusts it. Invariants:
-// 1. The controls prove the harness: a harmless command works, the host's file can be read and the host's server reached from
-//    the host, and system calls can be made. Without them no probe counts.
+// 1. The controls prove the test setup: a harmless command works, the host can read its file and reach its server, and system calls can be
+//    made. Without them no probe counts.
 // 2. The verdict is a pure function of the results: safe only when every control held and every probe was refused.
 
 import { randomBytes } from "node:crypto";
@@ -36,7 +36,7 @@ interface ControlResult {
 
 export interface SelfTestVerdict {
   readonly safe: boolean;
-  /** One sentence per control that did not hold or probe that was not refused. */
+  /** One sentence for each control that did not hold and each probe that was not refused. */
   readonly failures: readonly string[];
 }
 
@@ -151,7 +151,7 @@ async function runAll(lab: Lab, probes: readonly Probe[]): Promise<ProbeResult[]
   const results: ProbeResult[] = [];
   for (const probe of probes) {
     const finding = await probe.run(lab).catch((error: unknown) => {
-      // An engine that does not answer says nothing about its walls: the test is made again when it does.
+      // An engine that does not answer proves nothing about its isolation. The test is repeated when the engine answers.
       if (error instanceof SandboxError && error.code === "SANDBOX_ENGINE_UNREACHABLE") throw error;
       return {
         refused: false,
@@ -180,7 +180,7 @@ async function sessionControls(lab: Lab, planted: string): Promise<ControlResult
   ];
 }
 
-/** A file every user may read, and a server on the loopback: what a sandbox without walls would reach. */
+/** Creates a file that every user may read, and a server on the loopback. A sandbox without isolation could reach both. */
 async function prepareHost() {
   const token = `canary${randomBytes(8).toString("hex")}`;
   const directory = await mkdtemp(join(tmpdir(), "markmill-canary-"));

@@ -12,7 +12,7 @@ import { initialState, parseReport, quoteForBash, renderScript } from "./session
 const nonce = "00112233445566778899aabbccddeeff";
 const start: SessionState = { ...initialState({ GIVEN: "yes" }), cwd: "/tmp" };
 
-/** The script as any adapter starts it, in a plain bash of this machine. */
+/** Runs the script as an adapter starts it, in a plain bash of this machine. */
 async function run(text: string, state: SessionState = start) {
   const child = spawn("bash", ["--norc", "-c", "exec bash --noprofile --norc -s <&3 3>&- 2>&1"], {
     env: {},
@@ -35,8 +35,8 @@ async function run(text: string, state: SessionState = start) {
   return { output, said, code, report, state: report.state ?? state };
 }
 
-describe("what a command leaves for the next", () => {
-  it("carries the working directory, exports, variables, arrays and functions over", async () => {
+describe("the state that a command leaves", () => {
+  it("contains the working directory, exports, variables, arrays and functions", async () => {
     const first = await run("cd /usr; export A='a b\nc'; b=5; list=(x 'y z'); greet() { echo \"hi $1 $b\"; }");
     const second = await run('pwd; echo "$A"; echo $list; greet you; echo $GIVEN', first.state);
     expect(second.output).toBe("/usr\na b\nc\nx\nhi you 5\nyes\n");
@@ -48,40 +48,40 @@ describe("what a command leaves for the next", () => {
     expect((await run("echo $x; pwd", first.state)).output).toBe("1\n/usr\n");
   });
 
-  it("keeps the old state when the command replaces its shell", async () => {
+  it("is the old state when the command replaces its shell", async () => {
     const first = await run("cd /usr; exec echo gone");
     expect(first).toMatchObject({ output: "gone\n", code: 0 });
     expect(first.report).toEqual({ pid: expect.any(Number) });
   });
 
-  it("runs a command's own EXIT trap and still reports", async () => {
+  it("is reported although the command has its own EXIT trap, which runs too", async () => {
     const first = await run("trap 'echo bye' EXIT; y=7");
     expect(first).toMatchObject({ output: "bye\n", report: { claimed: 0 } });
     expect((await run("echo $y", first.state)).output).toBe("7\n");
   });
 
-  it("does not carry set -e, set -x or set -u over, nor show its own work under set -x", async () => {
+  it("does not contain set -e, set -x or set -u, and set -x does not show the wrapper's work", async () => {
     const first = await run("set -eux; false; echo not reached");
     expect(first.report.claimed).toBe(1);
     expect(first.output).toMatch(/^\++ false\n$/);
     expect((await run("false; echo $unset_variable; echo reached", first.state)).output).toBe("\nreached\n");
   });
 
-  it("unsets what the command unset", async () => {
+  it("does not contain variables that the command unset", async () => {
     const first = await run("export GONE=1");
     const second = await run("unset GONE GIVEN", first.state);
     expect((await run('echo "[$GONE$GIVEN]"', second.state)).output).toBe("[]\n");
   });
 
-  it("does not let the wrapper's own names through", async () => {
+  it("does not contain the wrapper's own names", async () => {
     const { state } = await run("plain=1");
     expect(`${state.shell}${Object.keys(state.environment).join(" ")}`).not.toContain("__mm_");
     expect(state.shell).toBe('declare -- plain="1"');
   });
 });
 
-describe("how a command runs", () => {
-  it("reads nothing from stdin", async () => {
+describe("a command in the session script", () => {
+  it("reads no input from stdin", async () => {
     expect((await run('read line; echo "$? [$line]"; cat')).output).toBe("1 []\n");
   });
 
@@ -89,14 +89,14 @@ describe("how a command runs", () => {
     expect((await run("echo 1; echo 2 >&2; echo 3")).output).toBe("1\n2\n3\n");
   });
 
-  it("shows the exit code of the last command in $?", async () => {
+  it("sees the exit code of the last command in $?", async () => {
     expect((await run("echo $?; if [ $? -eq 0 ]; then echo fine; fi", { ...start, status: 4 })).output).toBe(
       "4\nfine\n",
     );
     expect((await run("if [ $? -eq 0 ]; then echo TESTS PASSED; fi", { ...start, status: 4 })).output).toBe("");
   });
 
-  it("lets no program it starts have the descriptor of its reports", async () => {
+  it("hides the descriptor of its reports from the programs it starts", async () => {
     const { said } = await run("bash -c 'for fd in {3..255}; do echo forged >&$fd; done' 2>/dev/null; exit 9");
     expect(said).toMatch(/^start\nstate \S+\nend 9\n$/);
   });
@@ -112,13 +112,13 @@ describe("how a command runs", () => {
     expect(report.claimed).toBe(0);
   });
 
-  it("names its process group at once", async () => {
+  it("reports its process group at once", async () => {
     const { output, report } = await run("echo $$");
     expect(report.pid).toBe(Number(output));
   });
 });
 
-describe("a command that is no valid script", () => {
+describe("a command that is not a valid script", () => {
   const broken = [
     "echo It's done",
     'echo "abc',
@@ -143,27 +143,27 @@ describe("a command that is no valid script", () => {
     "a\0'b",
     `echo ${"x".repeat(100_000)}'`,
     "echo 1\necho 2'",
-  ])("ends at once with exit code 2 and shows no text of ours: %j", async (text) => {
+  ])("ends at once with exit code 2 and shows no text of the wrapper: %j", async (text) => {
     const { code, output, report } = await run(text);
     expect({ code, claimed: report.claimed }).toEqual({ code: 2, claimed: 2 });
     expect(output).toMatch(/^(?:1\n)?bash: eval: line \d: (?:unexpected|syntax error)/);
     expect(output).not.toContain("__mm_");
   });
 
-  it("is reported with the line numbers of the command", async () => {
+  it("shows the command's own line numbers in its error", async () => {
     expect((await run("true\ntrue\nno_such_program")).output).toBe(
       "bash: line 3: no_such_program: command not found\n",
     );
     expect((await run("true\nif then\n")).output).toContain("eval: line 2: syntax error");
   });
 
-  it("does not spoil the next command", async () => {
+  it("does not affect the next command", async () => {
     const first = await run("kept=1; cd /usr");
     const second = await run("echo 'open", first.state);
     expect((await run("echo $kept $PWD $?", { ...second.state, status: 2 })).output).toBe("1 /usr 2\n");
   });
 
-  it("ends, shows no text of ours, and has the code of a syntax error if bash finds one in its only line", async () => {
+  it("ends, shows no text of the wrapper, and has the code of a syntax error if bash finds one in its only line", async () => {
     const pieces = fc.constantFrom(
       ..."' \" ` $( ${ $(( ( ) { } [[ ]] \\ ; & | && || ! # <<A <<'A' <<<a <a $ ~ * =".split(" "),
       ...[
@@ -227,7 +227,7 @@ describe("a command that is no valid script", () => {
     "set -v; true",
     "set -x; true",
     "trap 'echo $BASH_COMMAND' DEBUG; true",
-  ])("shows nothing of ours: %s", async (text) => {
+  ])("shows no names of the wrapper: %s", async (text) => {
     expect((await run(text, { ...start, status: 3, shell: "f() { echo; }" })).output).not.toMatch(/__mm_|builtin/);
   });
 
@@ -239,19 +239,19 @@ describe("a command that is no valid script", () => {
   );
 });
 
-describe("what cannot be forged", () => {
-  it("takes a report only from the report stream and with this command's nonce", () => {
+describe("reports that cannot be forged", () => {
+  it("a report is read only from the report stream and with this command's nonce", () => {
     const other = "f".repeat(32);
     expect(parseReport(nonce, `${other} end 0\nend 0\n${nonce} end x\n`)).toEqual({});
     expect(parseReport(nonce, `noise ${nonce} end 4\n${nonce} exit 5\n`)).toEqual({ claimed: 4, waited: 5 });
   });
 
-  it("does not take printed text for a report", async () => {
+  it("printed text is not read as a report", async () => {
     const { report } = await run(`echo "${"a".repeat(32)} end 0"; echo "${"a".repeat(32)} end 0" >&2; exit 9`);
     expect(report.claimed).toBe(9);
   });
 
-  it("ignores a state that is not one", () => {
+  it("an invalid state is ignored", () => {
     for (const text of [
       "",
       "????",
@@ -261,10 +261,13 @@ describe("what cannot be forged", () => {
       expect(parseReport(nonce, `${nonce} state ${text}\n`).state).toBeUndefined();
   });
 
-  it.each(["'; echo broken; '", "$(echo broken)", "a\nb", "\\", "`x`", "\u202e"])("quotes %j as data", async (text) => {
-    expect((await run(`printf %s ${quoteForBash(text)}`)).output).toBe(text);
-    expect(
-      (await run('printf %s "$VALUE"', { ...start, environment: { ...start.environment, VALUE: text } })).output,
-    ).toBe(text);
-  });
+  it.each(["'; echo broken; '", "$(echo broken)", "a\nb", "\\", "`x`", "\u202e"])(
+    "the text %j is quoted as data",
+    async (text) => {
+      expect((await run(`printf %s ${quoteForBash(text)}`)).output).toBe(text);
+      expect(
+        (await run('printf %s "$VALUE"', { ...start, environment: { ...start.environment, VALUE: text } })).output,
+      ).toBe(text);
+    },
+  );
 });

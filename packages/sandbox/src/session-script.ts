@@ -1,20 +1,20 @@
-// The bash text that runs inside a session around each command, the same for every adapter. Needs bash 4.4, `env` and `base64`.
+// The bash script that runs inside a session around each command, the same for every adapter. It needs bash 4.4, `env` and `base64`.
 // Invariants:
-// 1. A fresh bash per command: `exit`, `exec`, `set -e` or a syntax error end that bash, never the session.
-// 2. Its reports travel on the descriptor it reads its own text from, a socket. Bash moves that descriptor out of the way while
-//    stdin is /dev/null and closes it on exec: no program the command starts has it.
-// 3. The host never evaluates state that comes back; it goes back into a session, quoted by `quoteForBash`.
-// 4. A report is a claim, not the truth: the exit status is the one of the process (exit-guard-script.ts, none-sandbox.ts).
-// 5. The command's text is data: bash reads a counted number of bytes into a variable and evaluates it. Bash parses all text of ours before
-//    it evaluates the command, because a syntax error inside `eval` leaves the parser in the middle of that text.
-// 6. While the command runs, no function and no variable of ours is defined, and nothing of ours writes to its output. The variable with
+// 1. Each command gets a fresh bash: `exit`, `exec`, `set -e` or a syntax error end that bash, never the session.
+// 2. Its reports use the descriptor from which it reads its own script, a socket. While stdin is /dev/null, bash moves that descriptor to
+//    another number and closes it on exec: no program that the command starts has it.
+// 3. The host never evaluates the reported state. It only passes it back into a session, quoted by `quoteForBash`.
+// 4. A report is a claim, not the truth: the exit status is that of the process (exit-guard-script.ts, none-sandbox.ts).
+// 5. The command's text is data: bash reads a counted number of bytes into a variable and evaluates it. Bash parses our whole script before
+//    it evaluates the command, because a syntax error inside `eval` leaves the parser in the middle of the script.
+// 6. While the command runs, none of our functions and variables is defined, and our script writes nothing to its output. The variable with
 //    its text is COMP_LINE, which bash otherwise uses for completion only.
 // 7. A command that bash cannot parse ends with the code 2.
 //
-// How it is started: bash --noprofile --norc -s with an empty environment, as a session leader, a socket on stdin, the output on
-// stdout and stderr. Down the socket goes the script; up come `start`, `state <base64>`, `end <code>`. After `start` it waits for a line:
-// the worker knows that a command began before it does. After that line the socket is closed in this direction: a shell that executes
-// nothing more (`set -n`) finds the end of its text there and ends.
+// The worker starts it as bash --noprofile --norc -s with an empty environment, as a session leader, with a socket on stdin, and the output
+// on stdout and stderr. The worker sends the script down the socket; the shell sends `start`, `state <base64>`, `end <code>` up. After
+// `start` the shell waits for a line, so the worker knows that a command starts before it does. After that line the socket is closed in
+// this direction: a shell that executes nothing more (`set -n`) finds the end of its script there and ends.
 // Without an `end` line (exec, a kill, a shell that executes nothing more) the old state stays.
 
 import type { CommandKind, SessionState } from "./port.ts";
@@ -35,13 +35,13 @@ export const baseEnvironment = {
   TERM: "dumb",
 } as const;
 
-/** More than this of state is not kept: the command's outcome then carries the state before it. */
+/** A larger state is not stored: the command's outcome then contains the state before it. */
 const MAX_STATE_BYTES = 256 * 1024;
 
-/** The first number bash takes for a descriptor of its own; nothing above stderr is open then. */
+/** The first number bash uses for a descriptor of its own; no descriptor above stderr is open then. */
 const REPORT_FD = 10;
 
-/** Variables that bash sets itself (4.4 to 5.3): not the session's. */
+/** Variables that bash sets itself (4.4 to 5.3). They do not belong to the session. */
 const shellVariables =
   "_ BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_LINENO BASH_LOADABLES_PATH " +
   "BASH_MONOSECONDS BASH_REMATCH BASH_SOURCE BASH_SUBSHELL BASH_TRAPSIG BASH_VERSINFO BASH_VERSION COLUMNS COMP_LINE COMP_WORDBREAKS COPROC " +
@@ -50,16 +50,16 @@ const shellVariables =
   "TERM UID";
 
 /**
- * Runs when the shell ends, also by `exit` in the command. The command may have replaced builtins by functions of the same name: what they
- * print is dropped. If the command closed the descriptor of the reports, bash keeps its saved output there: nothing is reported.
- * Statements of one line.
+ * Runs when the shell ends, also by `exit` in the command. The command may have replaced builtins by functions of the same name, so their
+ * output is dropped. If the command closed the descriptor of the reports, bash keeps its saved output there: then nothing is reported. Each
+ * statement is one line.
  */
 const REPORT = [
   "{ __mm_code=$?",
   "builtin set +xvneu",
   "builtin trap - DEBUG ERR RETURN",
   "IFS=$' \\t\\n'",
-  // Inside eval some syntax errors have the code 1, others bash's own 257, which would be 1 outside.
+  // Inside eval some syntax errors have the code 1. Others have bash's own 257, which would be 1 outside.
   "[[ $__mm_code != 257 ]] || __mm_code=2",
   '[[ $__mm_code != 1 ]] || { builtin command -p bash --noprofile --norc -O extglob -nc "$COMP_LINE"; [[ $? != [12] ]] || __mm_code=2; }',
   [
@@ -82,7 +82,10 @@ const REPORT = [
 ].join("; ");
 const SET_REPORT = `builtin trap ${quoteForBash(REPORT)} EXIT`;
 
-/** After the command. Its own EXIT trap runs here, as its shell would end here; ours is set again before. Statements of one line. */
+/**
+ * Runs after the command. Its own EXIT trap runs here, as if its shell ended here; before that, our trap is set again. Each statement is
+ * one line.
+ */
 const AFTER = [
   "{ __mm_code=$?; builtin set +xvn; builtin trap - DEBUG ERR RETURN; __mm_trap=$(builtin trap -p EXIT); __mm_theirs=",
   `[[ $__mm_trap == *__mm_save* ]] || { ${SET_REPORT}; [[ $__mm_trap != 'trap -- '* ]] || __mm_theirs=1; }`,
@@ -98,7 +101,7 @@ export interface CommandRequest {
   readonly ulimits?: CommandUlimits;
 }
 
-/** Set by bash in the wrapper, hard and soft, on top of what the session has. A limit that cannot be set ends the command. */
+/** Limits that bash sets in the wrapper, hard and soft, in addition to the session's limits. If a limit cannot be set, the command ends. */
 export interface CommandUlimits {
   readonly cpuSeconds?: number;
   readonly fileBytes?: number;
@@ -107,14 +110,14 @@ export interface CommandUlimits {
 }
 
 /**
- * All that goes down the socket before the command begins. The first line makes a waiting `bash -s` read what follows, by its length in
- * bytes, and evaluate it without a fork: the text that prepares the shell, then the command. The command is evaluated in the first line
- * of all that bash reads, so its messages have the command's own line numbers.
+ * The bytes that the worker sends before the command starts. The first line makes a waiting `bash -s` read the rest by its length in bytes,
+ * and evaluate it without a fork: the text that prepares the shell, then the command. The command is evaluated in the first line of all
+ * that bash reads, so its messages have the command's own line numbers.
  */
 export function renderScript(request: CommandRequest): Buffer {
   const before = Buffer.from(renderBefore(request));
   const command = Buffer.from(renderCommand(request.kind, request.text).replaceAll("\0", ""));
-  // The command finds the status of the one before it in $?, and a plain word in $_.
+  // The command finds the status of the previous command in $?, and a plain word in $_.
   const line =
     `IFS= read -r -N ${before.length} __mm_script && IFS= read -r -N ${command.length} COMP_LINE && ` +
     `{ builtin eval "$__mm_script"; __mm_last bash; builtin eval "$COMP_LINE"; ${AFTER}; } </dev/null\n`;
@@ -139,22 +142,22 @@ function renderBefore({ state, ulimits }: CommandRequest): string {
   ].join("\n");
 }
 
-/** 32 lower-case hex digits, new for each command: leads every report, and ends the output. Nothing in a session can read it. */
+/** 32 lower-case hex digits, new for each command. They start every report and end the output. No process in a session can read them. */
 export function endMarker(nonce: string): string {
   return nonce;
 }
 
 export interface CommandReport {
-  /** The shell's pid in the session's pid namespace; it leads the command's process group. Present once the command began. */
+  /** The shell's pid in the session's pid namespace; it leads the command's process group. Present once the command has started. */
   readonly pid?: number;
-  /** What the shell itself said at its end. */
+  /** The exit code that the shell itself reported. */
   readonly claimed?: number;
-  /** What the shell's parent was told by the kernel, as a shell says it: 128 + n for signal n. */
+  /** The exit status that the kernel gave to the shell's parent, in shell form: 128 + n for signal n. */
   readonly waited?: number;
   readonly state?: SessionState;
 }
 
-/** Reads what has been reported so far; other text on the stream (of the engine, of a launcher) is skipped. */
+/** Reads the reports so far; other text on the stream (of the engine, of a launcher) is skipped. */
 export function parseReport(nonce: string, text: string): CommandReport {
   const report: { pid?: number; claimed?: number; waited?: number; state?: SessionState } = {};
   for (const [, kind, value = ""] of text.matchAll(new RegExp(`${nonce} (start|state|end|exit) ([^\\n]*)\\n`, "g"))) {
@@ -183,7 +186,7 @@ function parseState(base64: string): SessionState | undefined {
   return { cwd, environment, shell };
 }
 
-/** Set by each bash for itself, or not settable. */
+/** Not saved: each bash sets these itself, or they cannot be set. */
 const unsavedNames = new Set(["_", "SHLVL", "PWD", "SHELLOPTS", "BASHOPTS"]);
 
 function isVariableName(name: string): boolean {

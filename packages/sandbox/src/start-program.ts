@@ -1,8 +1,8 @@
-// One program started in a session with pipes, the part every adapter shares. Invariants:
-// 1. The program proves its start: the shell that becomes it first writes a nonce on stderr, which is taken off here. An end
-//    without the nonce is trouble of the sandbox, never an exit code of the program.
-// 2. The program has stdin, stdout and stderr and no other descriptor, whatever the worker's own parents left open.
-// 3. Nothing but the program's own stages stands between it and the kernel's wait status: no trap, no report, no wrapper.
+// Starts one program in a session with pipes; the part that every adapter shares. Invariants:
+// 1. The program proves its start: before the shell becomes the program, it writes a nonce on stderr, which is removed here. An end without
+//    the nonce is a failure of the sandbox, never an exit code of the program.
+// 2. The program has only stdin, stdout and stderr, regardless of the descriptors that the worker's own parents left open.
+// 3. Between the program and the kernel's wait status are only the program's own stages: no trap, no report, no wrapper.
 
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -23,7 +23,7 @@ export interface ProgramLaunch {
   readonly nonce: string;
 }
 
-/** What to run in the session so that it becomes the program. */
+/** The command line that becomes the program inside the session. */
 export function programLaunch(
   bash: string,
   program: ProgramSpec,
@@ -34,7 +34,7 @@ export function programLaunch(
   const environment = { ...state.environment, ...program.environment };
   const names = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const [name, ...args] = program.argv;
-  // `env` would take a program with = in its name for a variable.
+  // `env` would read a program name with = as a variable.
   const argv = name.includes("=") ? ["sh", "-c", 'exec "$0" "$@"', name, ...args] : [name, ...args];
   return {
     nonce,
@@ -44,15 +44,15 @@ export function programLaunch(
 
 export interface ProvenStream {
   readonly stream: Readable;
-  /** True once the nonce has passed. */
+  /** True once the nonce has arrived. */
   readonly started: () => boolean;
-  /** What came instead of the nonce. */
+  /** The text that arrived instead of the nonce. */
   readonly diagnostics: () => string;
-  /** Nothing more comes from where it is read. */
+  /** The source has ended. */
   readonly closed: () => boolean;
 }
 
-/** The program's own stderr: what follows the nonce. Before it, launchers may complain; that is kept for the error. */
+/** The program's own stderr: the text after the nonce. Launchers may complain before it; that text is kept for the error. */
 export function afterNonce(source: Readable, nonce: string): ProvenStream {
   const stream = new PassThrough();
   const passOn = createPassOn(source);
@@ -86,7 +86,7 @@ export function provenEnd(
   child: ChildProcess,
   said: ProvenStream,
   trouble: {
-    /** Why its end says nothing; null: it does. */
+    /** Why its exit code does not count; null: it counts. */
     readonly refusal: () => Error | null;
     readonly notStarted: (diagnostics: string) => Error;
   },
@@ -95,7 +95,7 @@ export function provenEnd(
     child.once("error", (error) => reject(trouble.notStarted(String(error))));
     child.once("exit", (code, name) => {
       void (async () => {
-        // The nonce was written before the end; the pipe may bring it after.
+        // The nonce was written before the end, but the pipe may deliver it later.
         for (let turn = 0; turn < 500 && !said.started() && !said.closed(); turn += 1) await pause(2);
         const refusal = trouble.refusal();
         if (refusal !== null) reject(refusal);

@@ -1,6 +1,7 @@
-// Where a wall of a sandbox is thinner than it should be, and only the operator can judge whether that will do. Invariants:
-// 1. Each has a name, is told at start, by doctor and by the self-test, and refuses every session until it is accepted by name.
-// 2. Accepting one says nothing about another, nor about a probe that failed.
+// Thin walls: isolation of a sandbox that is weaker than it should be, where only the operator can decide whether it is enough. Invariants:
+// 1. Each has a name. It is reported at start, by doctor and by the self-test, and refuses every session until the operator accepts it by
+//    name.
+// 2. Accepting one does not accept another, nor a probe that failed.
 
 import { SandboxError } from "./sandbox-error.ts";
 
@@ -9,9 +10,9 @@ export type ThinWallName = (typeof thinWallNames)[number];
 
 export interface ThinWall {
   readonly name: ThinWallName;
-  /** One sentence: what is thin, and what that means. */
+  /** One sentence: what is weak, and the consequence. */
   readonly message: string;
-  /** What makes it as thick as it should be. */
+  /** How to make it as strong as it should be. */
   readonly fix: string;
 }
 

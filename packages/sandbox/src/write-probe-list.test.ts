@@ -7,7 +7,7 @@ import { probeAreas, refreshProbeList } from "./write-probe-list.ts";
 const document = readFileSync(join(import.meta.dirname, "../../../docs/security.md"), "utf8");
 
 describe("the probe list of docs/security.md", () => {
-  it("is what the self-test tries: `node packages/sandbox/src/write-probe-list.ts docs/security.md`", () => {
+  it("matches the self-test; refresh it with `node packages/sandbox/src/write-probe-list.ts docs/security.md`", () => {
     expect(document).toBe(refreshProbeList(document));
   });
 

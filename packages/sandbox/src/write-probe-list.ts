@@ -1,4 +1,5 @@
-// The probe list of docs/security.md, from the self-test. `node packages/sandbox/src/write-probe-list.ts docs/security.md` refreshes it.
+// Writes the probe list of docs/security.md from the self-test. `node packages/sandbox/src/write-probe-list.ts docs/security.md` refreshes
+// it.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileProbes } from "./probes/file-probes.ts";
 import { judgeProbeNames } from "./probes/judge-probes.ts";
@@ -30,7 +31,7 @@ function writeProbeList(): string {
   return [`${count} probes, each of which must be refused:\n`, ...areas].join("\n");
 }
 
-/** `document` with the list of today between the marks. */
+/** Replaces the list between the marks of `document` by the current list. */
 export function refreshProbeList(document: string): string {
   const [before, rest] = document.split(probeListBegin);
   const after = rest?.split(probeListEnd)[1];

@@ -1,4 +1,7 @@
-/** Metrics on the SDK. Attributes are kinds, codes, queues and names of models: few, and nobody's. */
+/**
+ * The metrics, on the OpenTelemetry SDK. Attributes are kinds, codes, queues and names of models: few values, and none that identifies a
+ * person.
+ */
 
 import type { TelemetrySettings } from "@markmill/config";
 import type { Attributes, Counter, Histogram, Meter } from "@opentelemetry/api";
@@ -28,9 +31,9 @@ export interface Instruments {
   close(): Promise<void>;
 }
 
-/** Of seconds: from a step that does nothing to a model that thinks. */
+/** Buckets in seconds: from a step without work to a model that thinks for long. */
 const secondBounds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-/** The convention's own for GenAI. */
+/** The buckets of the GenAI convention. */
 const tokenBounds = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576];
 
 export function openInstruments(
@@ -84,7 +87,7 @@ export function openInstruments(
       stopObserving = () => meter.removeBatchObservableCallback(look, [...gauges.values()]);
     },
     async close() {
-      // What is observed may be closed already.
+      // The observed source may be closed already.
       stopObserving?.();
       await provider.shutdown();
     },

@@ -1,4 +1,4 @@
-/** Milliseconds since 1970, finer than the clock's own, and with it when somebody sets the clock. */
+/** Milliseconds since 1970. Finer than the system clock, and it follows the clock when someone sets it. */
 let offset = Date.now() - performance.now();
 
 export function now(): number {

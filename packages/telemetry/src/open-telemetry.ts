@@ -1,15 +1,16 @@
 /**
- * The port on OpenTelemetry's SDK. A run is one trace, whichever processes work for it (trace-ids.ts):
+ * Implements the port with the OpenTelemetry SDK. A run is one trace, whichever processes work on it (trace-ids.ts):
  *
- *   run                                 written by whoever commits its end
- *   ├─ startRun                         by the API, with a link to whatever trace the request came from
+ *   run                                 written by the process that commits its end
+ *   ├─ startRun                         by the API, with a link to the trace of the request
  *   ├─ process control                  BullMQ's own (queue-telemetry.ts)
- *   ├─ prompt, execute, check …         by the worker, one per try; a later try has a link to the one before
- *   │  └─ chat MODEL, command           what it did outside
+ *   ├─ prompt, execute, check …         by the worker, one per attempt; a later attempt links to the one before
+ *   │  └─ chat MODEL, command           its calls to models and commands
  *   └─ call
- *      └─ run                           the called one
+ *      └─ run                           the called run
  *
- * kill -9: what had not ended, or was not sent yet, is missing. What is there has the right parents: nothing depends on who else lives.
+ * kill -9: spans that had not ended or were not sent yet are missing. The other spans have the right parents: they do not depend on other
+ * processes.
  */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
@@ -31,11 +32,11 @@ export interface TelemetryOptions {
   /** api, worker … */
   readonly role: string;
   readonly version: string;
-  /** Told each time that telemetry is lost. */
+  /** Called each time that telemetry is lost. */
   readonly onLost: (why: string) => void;
 }
 
-/** For what is left when the process ends. */
+/** The time to send the remaining data when the process ends. */
 const farewellMs = 3_000;
 
 export function openTelemetry({ settings, role, version, onLost }: TelemetryOptions): Telemetry {
@@ -120,7 +121,7 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
       await Promise.race([sent, sleep(farewellMs, undefined, { ref: false })]);
       sendTraces?.cut();
       sendMetrics?.cut();
-      // Now every request has failed: the SDK's timers end.
+      // Now every request has failed, so the SDK's timers end.
       await Promise.race([sent, sleep(1_000, undefined, { ref: false })]);
     },
   };
@@ -207,7 +208,7 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
         const earlier = earlierSpanId(tried);
         spans.write({
           ...{ name: kind, traceId, spanId, parentId, to },
-          // A call lasts from the wish for it to its return: another delivery has made the called run.
+          // A call lasts from its request to its return. That is longer than this delivery, because an earlier one created the called run.
           from: kind === "call" ? Math.min(from, to - activity.askedMsAgo) : from,
           attributes: {
             ...runFacts(run),
@@ -233,7 +234,7 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
   }
 }
 
-/** Workflows and endpoints name models: what is no name is not passed on (T1). */
+/** Workflows and endpoints name models. Text that does not look like a model name is not passed on (T1). */
 const plainName = (model: string) => (/^[\w.:/@+-]{1,100}$/.test(model) ? model : "other");
 
 const runFacts = ({ id, rootId }: TracedRun) => ({ "markmill.run.id": id, "markmill.run.root_id": rootId });
@@ -247,7 +248,7 @@ function spentFacts({ calls, promptTokens, completionTokens, nanodollars }: Spen
   };
 }
 
-/** The SDK tells its troubles in one place of the process. What it says may name addresses: only that it speaks is passed on. */
+/** The SDK reports its problems at one place in the process. Its messages may contain addresses, so only the fact is passed on. */
 function tellLosses(onLost: (why: string) => void): void {
   const tell = () => {
     onLost("the collector does not take what is sent, or too much is sent: spans or metrics are lost");

@@ -21,7 +21,7 @@ async function serve(listener: RequestListener): Promise<string> {
 
 const body = new Uint8Array([1, 2, 3]);
 
-it("sends protobuf with the operator's headers; credentials of the address become a header", async () => {
+it("the OTLP sender sends protobuf with the operator's headers, and credentials of the address become a header", async () => {
   const seen: unknown[] = [];
   const url = await serve((request, response) => {
     const { "content-type": type, authorization, "x-key": key } = request.headers;
@@ -38,7 +38,7 @@ it("sends protobuf with the operator's headers; credentials of the address becom
   expect(seen).toEqual([["POST", "/v1/traces", "application/x-protobuf", basic, "k"]]);
 });
 
-it("asks a busy collector again, and refuses one that refuses at once", async () => {
+it("the OTLP sender retries a busy collector, and fails at once if the collector refuses", async () => {
   let asked = 0;
   const busy = await serve((_, response) => response.writeHead(asked++ === 0 ? 503 : 200).end());
   await createSender({ url: busy, headers: {}, timeoutMs: 5_000 }).send(body);
@@ -47,7 +47,7 @@ it("asks a busy collector again, and refuses one that refuses at once", async ()
   await expect(createSender({ url: refusing, headers: {}, timeoutMs: 5_000 }).send(body)).rejects.toThrow("400");
 });
 
-it("gives up after its time on one that hangs, and at once when it is cut", async () => {
+it("the OTLP sender gives up a hanging collector after its time, and at once when it is cut", async () => {
   const url = await serve(() => undefined);
   await expect(createSender({ url, headers: {}, timeoutMs: 200 }).send(body)).rejects.toThrow();
   const sender = createSender({ url, headers: {}, timeoutMs: 60_000 });
@@ -60,7 +60,7 @@ it("gives up after its time on one that hangs, and at once when it is cut", asyn
   await expect(waiting).rejects.toThrow();
 });
 
-it("follows no redirect: a key goes to the collector that was named", async () => {
+it("the OTLP sender follows no redirect, so a key reaches only the named collector", async () => {
   const url = await serve((_, response) => response.writeHead(307, { location: "http://127.0.0.1:1/" }).end());
   await expect(createSender({ url, headers: {}, timeoutMs: 500 }).send(body)).rejects.toThrow();
 });

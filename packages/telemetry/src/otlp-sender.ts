@@ -1,14 +1,14 @@
 /**
- * Sends to the collector: OTLP as protobuf over HTTP, in the SDK's own encoding. The transport is ours, because the SDK's holds a process
- * that wants to end for as long as it retries.
+ * Sends data to the collector: OTLP as protobuf over HTTP, in the SDK's own encoding. The transport is our own, because the SDK's retries
+ * keep a process alive that wants to end.
  *
- * A collector that is away or busy is asked again some times within the time-out; then the batch is lost. `cut` ends at once whatever
- * is under way. No timer and no idle connection holds the process.
+ * If the collector is unreachable or busy, the sender retries several times within the timeout; then the batch is lost. `cut` ends all
+ * requests at once. No timer and no idle connection keeps the process alive.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface OtlpSender {
-  /** Rejects when it was not taken. */
+  /** Rejects if the collector did not accept the data. */
   send(body: Uint8Array): Promise<void>;
   cut(): void;
 }
@@ -19,14 +19,14 @@ export interface SenderSettings {
   readonly timeoutMs: number;
 }
 
-/** As the protocol has it. */
+/** The retryable statuses of the protocol. */
 const passing = new Set([429, 502, 503, 504]);
 const firstPauseMs = 500;
 const mostTries = 4;
 
 export function createSender({ url, headers, timeoutMs }: SenderSettings): OtlpSender {
   const cutting = new AbortController();
-  // Credentials in an address are no part of a request's: they become the header that they stand for.
+  // A request URL must not contain credentials. They become the header that they stand for.
   const { address, authorization } = withoutCredentials(url);
 
   async function attempt(body: Uint8Array, signal: AbortSignal): Promise<"taken" | "again"> {
@@ -37,7 +37,7 @@ export function createSender({ url, headers, timeoutMs }: SenderSettings): OtlpS
       redirect: "error",
       signal,
     });
-    // Read, so that the connection can be used again; what it says concerns nobody here.
+    // The body is read so that the connection can be reused; its content is not needed.
     await answer.arrayBuffer();
     if (answer.ok) return "taken";
     if (passing.has(answer.status)) return "again";

@@ -1,26 +1,26 @@
 /**
- * What the parts of the mill tell about their work. Where telemetry is off there is none of this (null), and nothing of the package is
- * loaded: everybody imports these types alone, and `stack` imports the rest when it is configured.
+ * The interface through which the other packages report their work. If telemetry is off, it is null and nothing of this package is loaded:
+ * other packages import only these types, and `stack` imports the rest when telemetry is configured.
  *
- * T1  Ids, kinds, codes, numbers and durations only: no text of people, models, prompts, commands or files, no names, no secrets.
- * T2  Nothing here throws, waits or is waited for. What cannot be told is lost, and the run goes on.
+ * T1  Only ids, kinds, codes, numbers and durations: no text of people, models, prompts, commands or files, no names, no secrets.
+ * T2  No function here throws or waits, and no caller waits for it. Data that cannot be reported is lost, and the run continues.
  */
 import type { QueueOption } from "./queue-telemetry.ts";
 
-/** A run, as far as its trace is concerned. */
+/** The fields of a run that its trace needs. */
 export interface TracedRun {
   readonly id: string;
   readonly rootId: string;
 }
 
 interface StartedRun extends TracedRun {
-  /** The route that made it. */
+  /** The route that created it. */
   readonly route: string;
-  /** W3C, as the request brought it; null: it brought none. */
+  /** The W3C header of the request; null: the request had none. */
   readonly traceparent: string | null;
-  /** The root run that it goes on from, of a retry. */
+  /** For a retry: the root run that it continues. */
   readonly forkOf: string | null;
-  /** It was made by this request, not by an earlier one with the same key. */
+  /** Whether this request created it, and not an earlier one with the same key. */
   readonly created: boolean;
   readonly tookMs: number;
 }
@@ -46,20 +46,20 @@ export interface TracedActivity {
   readonly run: TracedRun;
   readonly id: number;
   readonly kind: string;
-  /** As the author's file names it; null: a node that a model planned. */
+  /** The node's name in the author's file; null: a node that a model planned. */
   readonly node: string | null;
   readonly generation: number;
   readonly attempt: number;
-  /** 0: it was read, not claimed. */
+  /** 0: the activity was read, not claimed. */
   readonly claim: number;
   readonly takeovers: number;
   readonly queue: string;
   readonly job: string;
-  /** Since it was asked for. */
+  /** Milliseconds since the activity was requested. */
   readonly askedMsAgo: number;
 }
 
-/** given back: somebody will do it again. */
+/** given back: released, so that another worker performs it. */
 export type ActivityEnd =
   | { readonly did: "succeed"; readonly spent: Spent | null; readonly exitCode?: number }
   | { readonly did: "fail"; readonly code: string; readonly next: string; readonly spent: Spent | null }
@@ -86,16 +86,16 @@ type CommandEnd =
     }
   | { readonly did: "fail"; readonly code: string };
 
-/** One try of one activity, from its claim on. */
+/** One attempt of one activity, from its claim on. */
 export interface Watched {
-  /** A request to a model leaves now; `model` is a name of the catalogue. */
+  /** Reports that a request to a model leaves now; `model` is a name of the catalogue. */
   modelCall(model: string, maxOutputTokens: number | null): (end: ModelCallEnd) => void;
-  /** A command begins now. */
+  /** Reports that a command starts now. */
   command(kind: string, trust: string): (end: CommandEnd) => void;
   end(end: ActivityEnd): void;
 }
 
-/** A person was asked and has answered, or was asked in vain. */
+/** A question to a person that was answered, or that expired. */
 interface AnsweredAsk {
   readonly run: TracedRun;
   readonly id: number;
@@ -103,7 +103,7 @@ interface AnsweredAsk {
   readonly expired: boolean;
 }
 
-/** A figure as it stands, for whoever measures: `markmill_` and `name` in Prometheus, `markmill.` and `name` in OTLP. */
+/** A current metric value. Its name is `markmill_` and `name` in Prometheus, `markmill.` and `name` in OTLP. */
 export interface Figure {
   readonly name: string;
   readonly help: string;
@@ -113,14 +113,14 @@ export interface Figure {
 export interface Telemetry {
   /** For the `telemetry` option of BullMQ's queues and workers. */
   readonly queue: QueueOption;
-  /** What is enqueued in `enqueue` is enqueued for this run. */
+  /** Assigns the jobs that `ring` enqueues to this run's trace. */
   enqueuing<T>(run: TracedRun, enqueue: () => T): T;
   started(run: StartedRun): void;
   ended(run: EndedRun): void;
   answered(ask: AnsweredAsk): void;
   perform(activity: TracedActivity): Watched;
-  /** Asked for the figures before every export; called again it takes the place of the first. */
+  /** Reads the figures before every export. A second call replaces the first. */
   observe(names: readonly Pick<Figure, "name" | "help">[], read: () => Promise<readonly Figure[]>): void;
-  /** Sends what is left, for no longer than a moment. */
+  /** Sends the remaining data, but waits only a moment. */
   close(): Promise<void>;
 }

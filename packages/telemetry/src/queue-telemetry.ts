@@ -1,13 +1,13 @@
 /**
- * BullMQ's own instrumentation: what it tells through its `telemetry` option becomes spans in the trace of the run that a job is for, and
- * metrics. It is written against the shape of that option, not against bullmq-otel, which would keep a context in every job, begin a
- * trace with every look for work, and record the messages of errors.
+ * Receives BullMQ's own instrumentation through its `telemetry` option, and turns it into metrics and into spans of the run of each job. It
+ * implements the shape of that option instead of using bullmq-otel. That library would store a context in every job, start a trace at every
+ * poll for work, and record the messages of errors.
  *
- * B1  A job says nothing of its run's tree: BullMQ's span of a job is begun without a trace and gets one when the worker has claimed the
- *     activity (`adopt`). One that nobody adopts (a stale delivery, a look for work, the renewal of locks) is a figure in
- *     `markmill.queue.operation.duration` and no span.
- * B2  Nothing is kept in the queue: `getMetadata` is empty.
- * B3  Attributes are taken from a list. Errors are told by their kind.
+ * B1  A job does not contain its run's trace. BullMQ's span of a job starts without a trace and gets one when the worker has claimed the
+ *     activity (`adopt`). A span that is never adopted (a stale delivery, a poll for work, the renewal of locks) only counts in
+ *     `markmill.queue.operation.duration`.
+ * B2  Nothing is stored in the queue: `getMetadata` is empty.
+ * B3  Attributes come from a list. Errors are reported by their kind.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
@@ -16,7 +16,7 @@ import type { Instruments } from "./instruments.ts";
 import { now } from "./now.ts";
 import type { SpanWriter } from "./span-writer.ts";
 
-/** Where a span of BullMQ's belongs. */
+/** The trace and parent of a BullMQ span. */
 interface Place {
   readonly traceId: string;
   readonly parentId: string;
@@ -24,16 +24,16 @@ interface Place {
 
 interface Scope {
   readonly span: QueueSpan | null;
-  /** Where a span begun here belongs, when no span stands above it. */
+  /** The trace and parent of a span that starts here, if it has no parent span. */
   readonly place: Place | null;
 }
 
 export interface QueueTelemetry {
-  /** For BullMQ. */
+  /** The option to pass to BullMQ. */
   readonly option: QueueOption;
-  /** What BullMQ does here and now, and has begun to do, is for this run. */
+  /** Assigns BullMQ's current operation, and the span it has started, to this run. */
   adopt(place: Place): void;
-  /** What BullMQ is asked for in `act` is for this run. */
+  /** Assigns BullMQ's operations during `act` to this run. */
   within<T>(place: Place, act: () => T): T;
 }
 
@@ -42,7 +42,7 @@ interface Described {
   readonly unit?: string;
 }
 
-/** The shape that BullMQ asks for. */
+/** The shape that BullMQ requires. */
 export interface QueueOption {
   readonly tracer: { startSpan(name: string, options?: { kind: number }, scope?: Scope): QueueSpan };
   readonly contextManager: {
@@ -95,7 +95,7 @@ export function createQueueTelemetry(spans: SpanWriter, { meter, queueSeconds }:
   const option: QueueOption = {
     tracer: {
       startSpan(name, { kind } = { kind: 0 }, scope = active()) {
-        // The names are BullMQ's own: an operation and a queue.
+        // The names come from BullMQ: an operation and a queue.
         return new QueueSpan(name, kind, scope, close);
       },
     },
@@ -145,7 +145,7 @@ class QueueSpan {
     return this.#id;
   }
 
-  /** A job that is handed over goes on in the span of the first: it is of the same tree of runs. */
+  /** A job that is handed over continues in the span of the first job: both belong to the same tree of runs. */
   adopt(place: Place): void {
     if (this.#above === null) this.#place ??= place;
     else this.#above.adopt(place);

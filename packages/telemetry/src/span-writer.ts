@@ -1,6 +1,6 @@
 /**
- * Spans with ids that are given, on the SDK. They are written when they have ended, whole: one that its process did not live to end was
- * never there, and nothing waits for it.
+ * Writes spans with given ids, on the SDK. A span is written complete, when it has ended. If its process is killed before that, the span
+ * does not exist, and nothing waits for it.
  */
 
 import type { TelemetrySettings } from "@markmill/config";
@@ -29,7 +29,7 @@ import type { OtlpSender } from "./otlp-sender.ts";
 interface WrittenSpan {
   readonly name: string;
   readonly traceId: string;
-  /** Absent: drawn. */
+  /** Default: a random id. */
   readonly spanId?: string;
   /** null: the root of the trace. */
   readonly parentId: string | null;
@@ -39,7 +39,7 @@ interface WrittenSpan {
   readonly to: number;
   readonly attributes: Attributes;
   readonly links?: readonly { readonly traceId: string; readonly spanId: string; readonly flags?: number }[];
-  /** A code; absent: it went well. */
+  /** A code; absent: no error. */
   readonly error?: string | undefined;
 }
 
@@ -59,7 +59,7 @@ export function openSpanWriter(
   const provider = new TracerProvider({
     resource,
     idGenerator: ids,
-    // By the trace's id alone, and so the same in every process.
+    // Depends only on the trace's id, so it is the same in every process.
     sampler: share >= 1 ? new AlwaysOnSampler() : new TraceIdRatioBasedSampler(share),
     spanProcessors: [
       new BatchSpanProcessor({
@@ -110,7 +110,7 @@ function toLink({ traceId, spanId, flags = 1 }: NonNullable<WrittenSpan["links"]
   return { context: { traceId, spanId, traceFlags: flags, isRemote: true } };
 }
 
-/** The SDK asks for ids while a span starts, which is one turn. */
+/** The SDK requests ids while it starts a span, which is synchronous. */
 class GivenIds implements IdGenerator {
   #traceId = "";
   #spanId: string | null = null;

@@ -1,9 +1,10 @@
 /**
- * Where a run's trace is: nowhere. Its ids follow from what every process knows anyway, so that no column, no queue job and no header
- * carries them, and a process that was killed has lost nothing that the next one needs.
+ * Computes the ids of a run's trace. They are stored nowhere: they follow from data that every process has. So no column, no queue job and
+ * no header carries them, and after kill -9 the next process computes the same ids.
  *
- * The trace is the root run's id, a UUID: 128 bits, of which the last 62 are drawn. The span of a run follows from its id; the span of an
- * activity from its id and claim, or its attempt where it is not claimed, so that another try is another span and names the one before it.
+ * The trace id is the root run's id, a UUID: 128 bits, of which the last 62 are random. The span id of a run follows from its id. The span
+ * id of an activity follows from its id and claim (or its attempt if it is not claimed). So another attempt is another span and can name
+ * the one before it.
  */
 import { createHash } from "node:crypto";
 
@@ -25,7 +26,7 @@ export function activitySpanId({ id, claim, attempt }: TriedActivity): string {
   return hashed("activity", claim > 0 ? `${id} claim ${claim}` : `${id} attempt ${attempt}`, 16);
 }
 
-/** The span of the try before this one; null: this is the first. */
+/** The span of the previous attempt; null: this is the first. */
 export function earlierSpanId({ id, claim, attempt }: TriedActivity): string | null {
   if (claim > 0) return claim === 1 ? null : activitySpanId({ id, claim: claim - 1, attempt });
   return attempt <= 1 ? null : activitySpanId({ id, claim, attempt: attempt - 1 });
@@ -33,6 +34,6 @@ export function earlierSpanId({ id, claim, attempt }: TriedActivity): string | n
 
 function hashed(what: string, of: string, digits: number): string {
   const hex = createHash("sha256").update(`${what} ${of}`).digest("hex").slice(0, digits);
-  // An id of zeros is none.
+  // An id of zeros is invalid.
   return /^0+$/.test(hex) ? `${hex.slice(1)}1` : hex;
 }

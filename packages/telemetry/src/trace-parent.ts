@@ -1,4 +1,4 @@
-/** The W3C header `traceparent`, from outside: a link, never our parent. What is malformed is none. */
+/** Reads the W3C header `traceparent` from outside. It is used for a link, never as our parent. A malformed header is ignored. */
 export interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
@@ -6,7 +6,7 @@ export interface TraceParent {
 }
 
 export function readTraceParent(header: string | null): TraceParent | null {
-  // Later versions may say more behind the flags.
+  // Later versions may append fields after the flags.
   const found = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(
     header?.trim().slice(0, 200) ?? "",
   );

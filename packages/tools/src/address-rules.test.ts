@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { addressRules } from "./address-rules.ts";
 
-describe("what tools may reach", () => {
+describe("an address for tools", () => {
   const none = addressRules([]);
 
   it.each([
@@ -27,14 +27,14 @@ describe("what tools may reach", () => {
       "2001:db8::1",
     ],
     ...["localhost", "", "1.2.3", "0x7f.1"],
-  ])("is not %s", (address) => expect(none.mayReach(address, 80)).toBe(false));
+  ])("is refused: %s", (address) => expect(none.mayReach(address, 80)).toBe(false));
 
   it.each(["1.1.1.1", "172.32.0.1", "168.63.129.17", "100.128.0.1", "8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"])(
-    "is %s",
+    "is allowed: %s",
     (address) => expect(none.mayReach(address, 443)).toBe(true),
   );
 
-  it("is what the operator allows, at the port the operator says", () => {
+  it("is allowed if the operator lists it, at the listed port", () => {
     const rules = addressRules([
       { network: "127.0.0.1", bits: 32, port: 8080 },
       { network: "10.1.0.0", bits: 16, port: null },

@@ -1,10 +1,10 @@
 /**
- * Which addresses tools may reach. A model, or a page it read, may have chosen the address: what is not public is refused, unless the
- * operator allows it by name.
+ * Decides which network addresses tools may reach. A model, or a page it read, may have chosen the address. So an address that is not
+ * public is refused, unless the operator allows it by name.
  *
- * N1  IPv4: everything IANA reserves for a special purpose is refused: private, loopback, link-local (the metadata of clouds), shared,
- *     multicast, documentation. IPv6: only global unicast is public, without the ranges that hold an IPv4 address inside.
- * N2  An IPv4 address written as IPv6 is judged as the IPv4 address it is.
+ * N1  IPv4: all ranges that IANA reserves for a special purpose are refused: private, loopback, link-local (the metadata of clouds),
+ *     shared, multicast, documentation. IPv6: only global unicast is public, without the ranges that contain an IPv4 address.
+ * N2  An IPv4 address written as IPv6 is judged as the IPv4 address.
  */
 import { BlockList, isIP, isIPv6 } from "node:net";
 
@@ -12,7 +12,7 @@ const special4 = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
   ...["224.0.0.0/4", "240.0.0.0/4"],
-  // Public by its number, but every machine in Azure reaches its own platform there.
+  // A public number, but every machine in Azure reaches its own platform there.
   "168.63.129.16/32",
 ];
 const special6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
@@ -29,7 +29,7 @@ export interface AllowedAddress {
 }
 
 export interface AddressRules {
-  /** `address`: as the resolver or the URL has it, without brackets. */
+  /** `address`: in the form of the resolver or the URL, without brackets. */
   mayReach(address: string, port: number): boolean;
 }
 
@@ -56,7 +56,7 @@ function isPublic(address: string): boolean {
   return global6.check(address, "ipv6") && !special.check(address, "ipv6");
 }
 
-/** N2. */
+/** Converts an IPv4 address written as IPv6 (N2). */
 function plain(address: string): string {
   const text = address.replace(/%.*/s, "");
   if (!isIPv6(text)) return text;

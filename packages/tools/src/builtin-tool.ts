@@ -1,6 +1,6 @@
 /**
- * Tools that workflows know by name: searches, pages, stocks. Each is a request to an endpoint that the operator configures; what is not
- * configured is off. Keys go to that endpoint and nowhere else.
+ * The built-in tools that workflows use by name: searches, pages, stocks. Each one sends a request to an endpoint that the operator
+ * configures; without configuration it is off. Keys are sent only to that endpoint.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -17,7 +17,7 @@ interface BuiltinEndpoint {
   readonly key: string | null;
 }
 
-/** null: off. The scraper asks the pages themselves: its endpoint is any. */
+/** null: off. The scraper requests the pages themselves, so its endpoint is ignored. */
 export type BuiltinSettings = Readonly<Record<BuiltinName, BuiltinEndpoint | null>>;
 
 export interface BuiltinPorts {
@@ -26,7 +26,7 @@ export interface BuiltinPorts {
   readonly builtins: BuiltinSettings;
 }
 
-/** A page is longer than what is read of it. */
+/** The maximum size of a page. It is larger than the text that is used of it. */
 const pageBytes = 4 * 1024 * 1024;
 
 export async function performBuiltin(
@@ -98,8 +98,8 @@ function keyHeader(name: string, key: string | null, before = ""): Record<string
 }
 
 /**
- * A page that others are to open for us: public, as far as we can see. (They resolve its name again; a service that must not see the
- * inside of a network has to be kept from it.)
+ * Checks a page that another service will open for us: its address must be public, as far as we can see. (The service resolves the name
+ * again. A service inside a network must be restricted by other means.)
  */
 async function checkedPage(website: string, rules: AddressRules): Promise<string> {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(website) ? website : `https://${website}`;
@@ -128,7 +128,7 @@ async function resolved(host: string): Promise<readonly string[]> {
   }
 }
 
-/** A service may say with status 200 that it failed: its own words are the failure. */
+/** A service may report a failure with status 200; its own message is then the failure. */
 function refuseError(text: string): void {
   if (!text.trimStart().startsWith("{")) return;
   let answer: Readonly<Record<string, unknown>>;
@@ -150,7 +150,7 @@ function refuseError(text: string): void {
   );
 }
 
-/** Blocks of title, link, snippet, date and position. An answer without a list that is known stays as the service wrote it. */
+/** Formats title, link, snippet, date and position of each result as a block. An answer without a known list stays unchanged. */
 function blocksOf(text: string, most: number): string {
   let answer: unknown;
   try {

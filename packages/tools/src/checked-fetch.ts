@@ -1,11 +1,11 @@
 /**
- * Requests of tools: to addresses that the rules allow, within a time and a size.
+ * Sends the requests of tools, only to allowed addresses and within limits of time and size.
  *
- * R1  A name is resolved once, by the connection itself, and every address it has must be allowed; the connection goes to one of these
- *     very addresses. Nobody can answer with another one in between (DNS rebinding).
- * R2  Each redirect is checked like the first address. Headers of the tool go to the origin they were meant for and to no other.
- * R3  Only reading requests follow redirects: what may change something is sent to one address, once.
- * R4  One deadline covers all of it, to the last byte; a body is refused as soon as it is too large, also when it was compressed.
+ * R1  The connection itself resolves a name, once. Every address of the name must be allowed, and the connection uses one of these
+ *     addresses. A changed answer in between (DNS rebinding) has no effect.
+ * R2  Each redirect is checked like the first address. Headers of the tool are sent only to their intended origin.
+ * R3  Only reading requests follow redirects: a request that may change data is sent to one address, once.
+ * R4  One deadline covers the whole request up to the last byte. A body is refused as soon as it is too large, also after decompression.
  */
 import { lookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
@@ -29,16 +29,16 @@ export interface CheckedResponse {
   readonly text: string;
 }
 
-/** One hop whose body is still to be read: whoever asks keeps the deadline, by the signal, and counts what comes. */
+/** One request whose body is read later. The caller enforces the deadline through the signal, and counts the bytes. */
 interface StreamedRequest extends Omit<CheckedRequest, "timeoutMs" | "maxBytes"> {
   readonly signal: AbortSignal;
 }
 
 export interface CheckedFetch {
-  /** Loads what requests need, so that it takes no time from whoever counts theirs. */
+  /** Loads the modules for requests, so that loading is not charged to a request's time. */
   ready(): Promise<void>;
   request(request: CheckedRequest): Promise<CheckedResponse>;
-  /** No redirect is followed. */
+  /** Follows no redirect. */
   stream(request: StreamedRequest): Promise<Response>;
   close(): Promise<void>;
 }
@@ -52,7 +52,7 @@ const mostRedirects = 5;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export function createCheckedFetch(rules: AddressRules): CheckedFetch {
-  // Loaded with the first request: most processes make none, and it is a hundred modules.
+  // Loaded with the first request: it is a hundred modules, and most processes send no requests.
   let opened: Promise<Client> | undefined;
   const client = () => {
     opened ??= openClient(rules);
@@ -128,7 +128,7 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
   };
 }
 
-/** Its connections go to addresses that the rules allow (R1). */
+/** Its connections use only addresses that the rules allow (R1). */
 async function openClient(rules: AddressRules): Promise<Client> {
   const { Agent, buildConnector, fetch } = await import("undici");
   const connectors = new Map<number, buildConnector.connector>();
@@ -149,7 +149,7 @@ async function openClient(rules: AddressRules): Promise<Client> {
   return { fetch, agent };
 }
 
-/** An address that needs no resolver is judged before the connection, a name by the connection (R1). */
+/** A literal address is checked before the connection, a name by the connection (R1). */
 function checkedUrl(text: string, rules: AddressRules): URL {
   if (!URL.canParse(text)) throw new ToolFailure("TOOL_FAILED", "The address is no URL.");
   const url = new URL(text);
@@ -205,7 +205,7 @@ async function readResponse(response: Response, maxBytes: number): Promise<Check
   return { status: response.status, contentType, text: new TextDecoder().decode(Buffer.concat(chunks)) };
 }
 
-/** What went wrong on the way, in the words of its cause: undici wraps it. */
+/** The underlying network error: undici wraps it. */
 export function translated(error: unknown): unknown {
   for (let inner: unknown = error; inner instanceof Error; inner = inner.cause) {
     if (inner instanceof ToolFailure) return inner;

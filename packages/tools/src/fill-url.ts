@@ -1,9 +1,9 @@
 /**
- * The address of an HTTP tool with its places filled.
+ * Fills the placeholders in the URL of an HTTP tool.
  *
- * F1  A value stays inside its place: it is percent-encoded, and cannot become a segment that leads elsewhere (`..`).
- * F2  Places stand in the path or in the query, never in the host: where a tool leads is its author's decision.
- * F3  What the author wrote stays as written, also in the query; values are put behind it.
+ * F1  A value stays inside its placeholder: it is percent-encoded, and cannot become a path segment that leads elsewhere (`..`).
+ * F2  Placeholders may be in the path or in the query, never in the host: the author decides which host a tool uses.
+ * F3  The author's own text stays unchanged, also in the query; values are appended to it.
  */
 import { ToolFailure } from "./tool-codes.ts";
 
@@ -11,7 +11,7 @@ const place = /\{([A-Za-z_][A-Za-z0-9_-]*)\}/g;
 
 export type ArgumentValues = Readonly<Record<string, unknown>>;
 
-/** Names of the places in an address. */
+/** Names of the placeholders in a URL. */
 export function urlPlaces(url: string): readonly string[] {
   return [...url.matchAll(place)].map(([, name = ""]) => name);
 }
@@ -27,7 +27,7 @@ export function fillUrl(template: string, values: ArgumentValues): string {
   return filled;
 }
 
-/** The address with more parameters, each a name and its text (F3). */
+/** The URL with more parameters, each a name and its text (F3). */
 export function withQuery(url: string, parameters: readonly (readonly [name: string, text: string])[]): string {
   const [address = "", fragment] = url.split("#", 2);
   const added = parameters.map(([name, text]) => `${encodeURIComponent(name)}=${encodeURIComponent(text)}`).join("&");
@@ -36,7 +36,7 @@ export function withQuery(url: string, parameters: readonly (readonly [name: str
   return fragment === undefined ? whole : `${whole}#${fragment}`;
 }
 
-/** What a place or a parameter of the query gets. */
+/** The text for a placeholder or a query parameter. */
 export function textOf(values: ArgumentValues, name: string): string {
   const value = Object.hasOwn(values, name) ? values[name] : undefined;
   if (value === undefined || value === null) return "";

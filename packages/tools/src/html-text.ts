@@ -1,4 +1,7 @@
-/** What a person reads of a page: its headings and paragraphs, one per line. Walked without recursion: a page may nest as deep as it likes. */
+/**
+ * Extracts the readable text of a page: its headings and paragraphs, one per line. Works without recursion, because a page may be nested to
+ * any depth.
+ */
 import { type DefaultTreeAdapterTypes, parse } from "parse5";
 
 type Node = DefaultTreeAdapterTypes.Node;
@@ -19,7 +22,7 @@ export interface FoundLink {
   readonly snippet: string;
 }
 
-/** Results of a search page as DuckDuckGo writes it: a link with class result__a, a snippet with class result__snippet after it. */
+/** Reads the results of a DuckDuckGo search page: a link with class result__a, then a snippet with class result__snippet. */
 export function searchResults(html: string): readonly FoundLink[] {
   const found: { title: string; link: string; snippet: string }[] = [];
   for (const element of elementsOf(html, (one) => classesOf(one).some((name) => name.startsWith("result__")))) {
@@ -32,13 +35,13 @@ export function searchResults(html: string): readonly FoundLink[] {
   return found;
 }
 
-/** A link that leads through the search engine names its goal in a parameter. */
+/** A link through the search engine contains its target in a parameter. */
 function linkOf(href: string): string {
   if (!URL.canParse(href, "https://search.invalid")) return href;
   return new URL(href, "https://search.invalid").searchParams.get("uddg") ?? href;
 }
 
-/** In the order of the page; not looked for inside each other. */
+/** In the order of the page. Matches inside a match are not searched. */
 function elementsOf(html: string, wanted: (element: Element) => boolean): readonly Element[] {
   const found: Element[] = [];
   const waiting: Node[] = [parse(html)];
@@ -61,7 +64,10 @@ function textOf(element: Element): string {
   return parts.join("").replaceAll(/\s+/gu, " ").trim();
 }
 
-/** One by one: a page has as many siblings as it likes, a call only so many arguments. The first comes off first. */
+/**
+ * Pushes one by one, because a page has any number of siblings but a call only a limited number of arguments. The first child comes off
+ * first.
+ */
 function pushChildren(waiting: Node[], children: readonly Node[]): void {
   for (let at = children.length - 1; at >= 0; at -= 1) {
     const child = children[at];

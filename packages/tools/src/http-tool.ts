@@ -1,4 +1,4 @@
-/** One request per call, as the tool says; whatever is not 2xx is a failure. */
+/** Performs an HTTP tool: one request per call. Any status other than 2xx is a failure. */
 import type { HttpTool, ToolHeader } from "@markmill/engine";
 import type { CheckedFetch, CheckedResponse } from "./checked-fetch.ts";
 import { type ArgumentValues, fillUrl, textOf, urlPlaces, withQuery } from "./fill-url.ts";
@@ -27,7 +27,7 @@ export async function performHttp(
   const used = new Set(urlPlaces(tool.url));
   const rest = Object.entries(values).filter(([name]) => !used.has(name));
   const send = tool.send ?? (method === "POST" || method === "PUT" || method === "PATCH" ? "json" : "query");
-  // A query has no word for null; JSON has.
+  // A query cannot express null; JSON can.
   const parameters = rest
     .filter(([, value]) => value !== null)
     .flatMap(([name, value]) =>
@@ -43,7 +43,7 @@ export async function performHttp(
   return successOf(await fetch.request({ method, url: url.href, headers, body, ...limits }));
 }
 
-/** With the values of secrets, where the operator lets them go to this host. */
+/** Inserts the values of secrets, if the operator allows them for this host. */
 export function headersFor(
   headers: Readonly<Record<string, ToolHeader>>,
   url: URL,

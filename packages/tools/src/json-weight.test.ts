@@ -8,13 +8,13 @@ const weigh = (...pieces: readonly string[]) => {
   return pieces.map((piece) => weight.add(Buffer.from(piece))).find((why) => why !== null) ?? null;
 };
 
-it("passes ordinary messages, whatever stands in their strings", () => {
+it("ordinary messages of a server pass, with any content of their strings", () => {
   expect(weigh('{"a": [1, {"b": "[[[{{{"}]}\n', 'data: {"c": "\\"[[["}\n\n')).toBe(null);
   expect(weigh(`{"a": "${"[".repeat(10_000)}"}`, `${'{"a": 1}\n'.repeat(1_500)}`)).toBe(null);
   expect(weigh(`{"a": {"b": {"c": [${'{"d": 1, "e": 2},'.repeat(15_000)}1]}}}`)).toBe(null);
 });
 
-it("names what is nested deeply, also in pieces, and behind what looks like the begin or the end of a string", () => {
+it("deep nesting in a server's message is refused, even in pieces and after unbalanced quotes or brackets in another line", () => {
   const told = expect.stringContaining("nested more than 500 deep");
   expect(weigh("[".repeat(501))).toEqual(told);
   expect(weigh(...Array.from({ length: 501 }, () => '{"a":'))).toEqual(told);
@@ -22,7 +22,7 @@ it("names what is nested deeply, also in pieces, and behind what looks like the 
   expect(weigh(": ]]]]\ndata: ", "[".repeat(501))).toEqual(told);
 });
 
-it("names what has too many objects", () => {
+it("too many objects in a server's message are refused", () => {
   expect(weigh("[", "{},".repeat(20_001))).toEqual(expect.stringContaining("more than 20000 objects"));
 });
 

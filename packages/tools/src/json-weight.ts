@@ -1,8 +1,8 @@
 /**
- * Looks at the bytes that a server sends before the library of the protocol parses them. Two million brackets would hold the process for a
- * second, and so would 100,000 members of a message, each of which the library copies several times. One pass; nothing is kept.
+ * Checks the bytes of a server before the protocol's library parses them. Two million brackets would block the process for a second, and a
+ * message of a million parts for minutes. One pass; no bytes are kept.
  *
- * A string of JSON has no raw line break: each line begins outside of strings, whatever stands in the line before.
+ * A JSON string contains no raw line break: each line begins outside of strings, regardless of the line before.
  */
 const mostDepth = 500;
 const mostObjects = 20_000;
@@ -19,7 +19,7 @@ export class JsonWeight {
   #quoted = false;
   #escaped = false;
 
-  /** Why what has come must not be parsed; null: it may be. */
+  /** Returns why the bytes so far must not be parsed; null: they may be. */
   add(chunk: Uint8Array): string | null {
     for (const byte of chunk) {
       if (byte === 0x0a || byte === 0x0d) {

@@ -1,9 +1,11 @@
 /**
- * A server of the Model Context Protocol that is a program in the sandbox session of its run: messages are lines on its stdin and stdout.
+ * Connects to a server of the Model Context Protocol that runs as a program in the sandbox session of its run. Messages are lines on its
+ * stdin and stdout.
  *
- * D1  Whoever holds the session starts the program and ends it with all it started; here are pipes to it, and nothing of the host.
- * D2  All that it writes is counted. Too much, a line that is no message, and the end of the program are the end of the session at once.
- * D3  What it says on stderr is for people: it is told only where the program ends by itself.
+ * D1  The holder of the session starts the program, and ends it with all processes it started. This file has only pipes to it, and no
+ *     access to the host.
+ * D2  All its output is counted. Too much output, a line that is no message, or the end of the program ends the session at once.
+ * D3  Its stderr is for people: it is reported only if the program ends on its own.
  */
 import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -21,10 +23,10 @@ interface StartedServer {
   readonly ended: Promise<number>;
 }
 
-/** Starts it in the session of the run. */
+/** Starts the program in the session of the run. */
 export type StartServer = (server: StdioServer) => Promise<StartedServer>;
 
-/** What it wrote right before its end may come after the news of it. */
+/** Output from right before the end may arrive after the report of the end. */
 const lastWordsMs = 1_000;
 const mostStderrCharacters = 400;
 
@@ -69,7 +71,7 @@ export async function overStdio(
       const lines = splitLines((line) => {
         if (!over && line.trim() !== "") hear(line);
       });
-      // What is too much is read and dropped until the program is ended: one that cannot write would not see its end.
+      // Further output is read and dropped until the program is ended: a program that cannot write would not notice its end.
       const weight = new JsonWeight();
       stdout.on("data", (chunk: Buffer) => {
         if (!count(chunk)) return;
@@ -89,7 +91,7 @@ export async function overStdio(
           if (!over) fail(new ToolFailure("TOOL_FAILED", "The sandbox failed under the server.", true));
         },
       );
-      // The session was closed while the program was being started.
+      // The session was closed while the program was starting.
       if (over) stdin.end();
     },
     async send(message) {
@@ -112,7 +114,7 @@ function endedBefore(code: number, complaint: string): ToolFailure {
   return new ToolFailure("TOOL_FAILED", `The server ended with exit code ${code} before it answered${said}`);
 }
 
-/** Whole lines, as they come. */
+/** Passes on whole lines as they arrive. */
 function splitLines(take: (line: string) => void): (chunk: Buffer) => void {
   let begun: Buffer[] = [];
   return (chunk) => {

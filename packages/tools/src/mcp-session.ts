@@ -1,13 +1,13 @@
 /**
- * A session with a server of the Model Context Protocol, over streamable HTTP or with a program (mcp-over-stdio.ts), for one listing or one call.
+ * A session with a server of the Model Context Protocol, over streamable HTTP or with a program (mcp-over-stdio.ts), for one listing or one
+ * call.
  *
- * M1  Every request over HTTP goes through the checked connection: the address rules hold, no redirect is followed, nothing is sent a second time.
- * M2  One deadline covers the session from its first request to its result; so do one count of bytes and one of requests. Whatever
- *     the server does, hanging, dripping, flooding, asking back, ends there.
- * M3  What a session began is over with it: nothing is kept between calls, so there is nothing to lose by kill -9. A program is started for
- *     it and ended after it.
- * M4  The server's word is text: none of its schemas is compiled here, and what it asks of us (to sample, to elicit) is refused.
- * M5  Of an answer the library checks the envelope alone. Its findings about 20,000 parts that are none take a second to write.
+ * M1  Every request over HTTP uses the checked connection: the address rules apply, no redirect is followed, and nothing is sent a second
+ *     time.
+ * M2  One deadline covers the session from its first request to its result, as do one count of bytes and one of requests. They bound every
+ *     behaviour of the server: hanging, slow output, flooding, requests back to us.
+ * M3  Nothing is kept between calls, so kill -9 loses nothing. A program is started for the session and ended after it.
+ * M4  The server's answers are text: none of its schemas is compiled here, and its requests to us (sampling, elicitation) are refused.
  */
 import type { HttpServer, McpServer } from "@markmill/engine";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -23,16 +23,16 @@ import { ToolFailure } from "./tool-codes.ts";
 export interface McpPorts {
   readonly fetch: CheckedFetch;
   readonly secrets: Secrets;
-  /** Before anything is cut: half a secret is a secret too. */
+  /** Hides secrets. It is called before any text is cut: half a secret is a secret too. */
   readonly hide: (text: string) => string;
-  /** Absent: there is no session where one could run. */
+  /** Absent: there is no session in which a program could run. */
   readonly start?: StartServer | undefined;
 }
 
-/** M2. Answers are longer than the texts in them. */
+/** Limits of M2. Answers are longer than the texts in them. */
 const mostBytes = 4 * 1024 * 1024;
 const mostRequests = 64;
-/** Nothing is on its way any more, and there is no answer. */
+/** How long to wait when no request is under way and there is no answer. */
 const idleMs = 1_000;
 const farewellMs = 1_000;
 
@@ -55,7 +55,7 @@ export async function withMcpServer<T>(
   const stop = () => ending.abort(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
   if (signal?.aborted === true) stop();
-  // The deadline is ours: the library's own must not come before it.
+  // Our own deadline applies; the library's own must not come earlier.
   const options = { timeout: timeoutMs + 60_000 };
   let connection: Connection | null = null;
   let client: Client | null = null;
@@ -96,9 +96,9 @@ export async function withMcpServer<T>(
 
 interface Connection {
   readonly transport: Transport;
-  /** Silence is no trouble any more. */
+  /** From now on a silent server is no error. */
   rest(): void;
-  /** After a whole session. */
+  /** Called after a complete session. */
   farewell?(): Promise<void>;
 }
 
@@ -165,7 +165,7 @@ function createWire(checked: CheckedFetch, ending: AbortController): Wire {
   return {
     async fetch(url, init = {}) {
       const { method = "GET", body, headers } = init;
-      // No stream beside the answers: whatever concerns a call comes with its answer.
+      // No stream besides the answers: everything about a call comes with its answer.
       if (method === "GET") return new Response(null, { status: 405 });
       requests += 1;
       if (requests > mostRequests) {
@@ -185,7 +185,7 @@ function createWire(checked: CheckedFetch, ending: AbortController): Wire {
           end();
           if (error !== null) ending.abort(translated(error));
         });
-        // A status that has no body must be given none.
+        // A status without a body must be given no body.
         const empty = response.status === 204 || response.status === 304;
         if (empty) void counted.cancel();
         const plain = [...response.headers].filter(([name]) => !/^content-(?:encoding|length)$/i.test(name));
@@ -202,14 +202,14 @@ function createWire(checked: CheckedFetch, ending: AbortController): Wire {
   };
 }
 
-/** The same bytes, each chunk seen; `over` is told once, with what broke it. */
+/** Passes on the same bytes and sees each chunk. Calls `over` once, with the error if there was one. */
 function counting(
   source: ReadableStream<Uint8Array>,
   see: (chunk: Uint8Array) => void,
   over: (error: unknown) => void,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
-  // A reader that goes in the middle of a read is told of its end, too.
+  // If the reader cancels in the middle of a read, `over` is called too.
   let ended = false;
   const end = (error: unknown) => {
     if (!ended) over(error);
@@ -243,7 +243,7 @@ function counting(
   );
 }
 
-/** M4. */
+/** Compiles no schema (M4). */
 const nothingCompiled: jsonSchemaValidator = {
   getValidator<Data>(): JsonSchemaValidator<Data> {
     return (input) => ({ valid: true, data: input as Data, errorMessage: undefined });
@@ -270,13 +270,13 @@ async function withinTime(promise: Promise<unknown>, ms: number): Promise<void> 
   clearTimeout(timer);
 }
 
-/** What the library throws, in our words. An abort of the caller stays what it is. */
+/** Translates an error of the library. An abort of the caller stays unchanged. */
 function failureOf(error: unknown): unknown {
   for (let inner: unknown = error; inner instanceof Error; inner = inner.cause) {
     if (inner instanceof ToolFailure) return inner;
   }
   if (!(error instanceof Error) || error.name === "AbortError") return error;
-  // Codes inside the protocol are the server's own, whatever number they have; only the transport's is a status of HTTP.
+  // Codes inside the protocol belong to the server, even if they look like an HTTP status; only the transport's code is one.
   const code = "code" in error && typeof error.code === "number" ? error.code : null;
   const status = error.name !== "McpError" && code !== null && code >= 100 ? code : null;
   const said = error.message.replace(/^Streamable HTTP error: (?:Error POSTing to endpoint: )?/, "");

@@ -50,7 +50,7 @@ function boxFor(server: HttpServer, settings: Partial<ToolSettings> = {}) {
 }
 
 describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON answers: $json", (how) => {
-  it("is asked for the tools that are wanted, over its pages, in their order, and for none else", async () => {
+  it("lists only the wanted tools, over several pages, in their order", async () => {
     const inputSchema = { type: "object" as const, properties: { q: { type: "string" } }, required: ["q"] };
     const call = () => saying("");
     const server = await serve(
@@ -64,7 +64,7 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
     ]);
   });
 
-  it("is refused where its answer is nested deeply, before anybody parses it", async () => {
+  it("whose answer is nested deeply is refused before the answer is parsed", async () => {
     const deep = JSON.parse(`${"[".repeat(600)}${"]".repeat(600)}`);
     const call = () => ({ content: [], structuredContent: { deep } });
     const server = await serve({ a: { call } }, how);
@@ -75,7 +75,7 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
     });
   });
 
-  it("has to have each of them", async () => {
+  it("must have each wanted tool", async () => {
     const server = await serve({ search: { call: () => saying("") }, fetch: { call: () => saying("") } }, how);
     expect(await boxFor(at(server.url)).list("serch")).toMatchObject({
       ok: false,
@@ -85,7 +85,7 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
     });
   });
 
-  it("gives texts; structure once, as JSON; what is no text is told of", async () => {
+  it("returns texts, structured content once as JSON, and mentions parts that are not text", async () => {
     const link = { type: "resource_link" as const, uri: "file:///a", name: "A" };
     const image = { type: "image" as const, data: "aGk=", mimeType: "image/png" };
     const server = await serve(
@@ -116,11 +116,11 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
       text: "See:\n[image, image/png: not shown]\n[resource A: file:///a]\ninside\n[resource file:///b: no text, not shown]",
     });
     expect(server.calls()).toHaveLength(4);
-    // Each session is ended by who began it.
+    // The client that began a session also ends it.
     await expect.poll(() => server.sessions()).toBe(0);
   });
 
-  it("has codes of its own for its errors, which are no statuses of HTTP", async () => {
+  it("may use any error codes, which are not HTTP statuses", async () => {
     const rejecting = (code: number) => ({ call: () => Promise.reject(Object.assign(new Error("quota"), { code })) });
     const server = await serve({ a: rejecting(429), b: rejecting(500), c: rejecting(1001) }, how);
     const { call } = boxFor(at(server.url));
@@ -131,14 +131,14 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
     }
   });
 
-  it("says that a listing is over with an empty cursor, too", async () => {
+  it("may end a listing with an empty cursor", async () => {
     const server = await serve({ a: { call: () => saying("x") } }, { ...how, last: "" });
     const message = expect.stringMatching(/no tool 'gone'/);
     expect(await boxFor(at(server.url)).list("a", "gone")).toMatchObject({ ok: false, message });
     expect(server.listings()).toBe(1);
   });
 
-  it("that says a call failed, does not know the tool, or throws: the tool has failed, and was asked once", async () => {
+  it("that reports a failed call, does not have the tool, or throws, makes the tool fail after one request", async () => {
     const server = await serve(
       {
         bad: { call: () => ({ ...saying("no such city"), isError: true }) },
@@ -161,7 +161,7 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
     expect(server.calls().map(({ name }) => name)).toEqual(["bad", "broken"]);
   });
 
-  it("that hangs is left at the deadline; what is too long is refused", async () => {
+  it("that hangs is given up at the deadline, and one that answers too much is refused", async () => {
     const server = await serve(
       {
         hang: { call: () => new Promise(() => undefined) },
@@ -179,7 +179,7 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
   });
 });
 
-it("a server that is none fails clearly, whichever way it is bad", async () => {
+it("an invalid MCP server gives a clear failure for every kind of fault", async () => {
   const bad = await startToolServer({
     "/silent": (_, response) => response.writeHead(200, { "content-type": "text/event-stream" }).end(),
     "/accepted": (_, response) => response.writeHead(202).end(),
@@ -226,7 +226,7 @@ it("a server that is none fails clearly, whichever way it is bad", async () => {
   expect(bad.requests("/500")).toHaveLength(1);
 });
 
-it("a server that is away, or at an address that is not allowed, is a failure", async () => {
+it("an MCP server that is unreachable or at a refused address is a failure", async () => {
   const server = await serve({ a: { call: () => saying("a") } });
   const refused = { ok: false, code: "TOOL_ADDRESS_REFUSED", passing: false };
   expect(await boxFor(at(server.url), { allow: [] }).list("a")).toMatchObject(refused);
@@ -240,7 +240,7 @@ it("a server that is away, or at an address that is not allowed, is a failure", 
   expect(await boxFor(at(server.url)).call("a")).toMatchObject(away);
 });
 
-it("a secret goes to its host alone, and comes back from nowhere", async () => {
+it("a secret for an MCP server is sent only to its own host, and appears in no result", async () => {
   const server = await serve({ echo: { call: (_, { headers }) => saying(JSON.stringify(headers)) } });
   const headers = { authorization: { secret: "KEY", before: "Bearer " } };
   const host = new URL(server.url).host;
@@ -258,7 +258,7 @@ it("a secret goes to its host alone, and comes back from nowhere", async () => {
   });
 });
 
-it("what a server asks back is refused, and asking without end ends", async () => {
+it("requests back from an MCP server are refused, and endless requests end", async () => {
   const server = await serve({
     sample: {
       call: async (_, { ask }) =>
@@ -277,7 +277,7 @@ it("what a server asks back is refused, and asking without end ends", async () =
   });
 });
 
-it("a schema that is far too long is refused, and none is compiled", async () => {
+it("an MCP schema that is far too long is refused, and no schema is compiled", async () => {
   const properties = Object.fromEntries(Array.from({ length: 4_000 }, (_, n) => [`p${n}`, { type: "string" }]));
   const evil = { type: "object" as const, properties: { x: { $ref: "#/nowhere" }, y: { pattern: "(a+)+$" } } };
   const server = await serve({

@@ -1,11 +1,11 @@
-/** What a server of the Model Context Protocol offers, and what a call of it gives, as text. */
+/** Lists the tools of a server of the Model Context Protocol, and returns the results of calls as text. */
 import type { Json, McpServer } from "@markmill/engine";
 import type { ArgumentValues } from "./fill-url.ts";
 import type { CallLimits } from "./http-tool.ts";
 import { type McpPorts, withMcpServer } from "./mcp-session.ts";
 import { ToolFailure } from "./tool-codes.ts";
 
-/** What a model is told of a tool, as its server says. */
+/** The description of a tool for a model, as its server gives it. */
 export interface ListedTool {
   readonly tool: string;
   readonly description: string;
@@ -17,7 +17,7 @@ const mostParts = 10_000;
 const mostDescriptionCharacters = 4_096;
 const mostSchemaCharacters = 32 * 1024;
 
-/** The tools that are wanted, in their order. All of them have to be there. */
+/** Lists the wanted tools in their order. All of them must exist. */
 export async function listMcpTools(
   ports: McpPorts,
   server: McpServer,
@@ -37,7 +37,7 @@ export async function listMcpTools(
         else if (!found.has(name)) found.set(name, listedTool(name, ports.hide(textIn(description)), inputSchema));
       }
       cursor = textIn(nextCursor);
-      // An empty one is no place to go on from.
+      // An empty cursor ends the listing too.
       if (cursor === "") break;
     }
   });
@@ -86,7 +86,7 @@ export async function callMcpTool(
   return text;
 }
 
-/** Structure goes as JSON; servers repeat it among the texts, and then it is there. */
+/** Structured content is sent as JSON. Servers may repeat it among the texts; then it is not added. */
 function withStructure(texts: readonly string[], structure: unknown): string {
   if (structure === undefined) return texts.join("\n");
   const written = JSON.stringify(structure);
@@ -103,7 +103,7 @@ function sameJson(text: string, written: string): boolean {
 
 const unknownPart = "[a part of an unknown kind: not shown]";
 
-/** What is no text is told of, and not sent. */
+/** A part that is not text is only mentioned, not sent. */
 function textOfPart(part: unknown): string {
   const { type, text, mimeType, resource, uri, name } = fields(part);
   switch (type) {

@@ -1,4 +1,4 @@
-/** What a person reads of a page: a long page is read in a thread of its own, a short one at once. */
+/** Reads the text of a page: a long page in a thread of its own, a short one at once. */
 import { createThreadCalls } from "@markmill/base";
 import type * as htmlText from "./html-text.ts";
 
@@ -15,7 +15,7 @@ const inThread = createThreadCalls<Readers & Record<string, (page: string) => un
   { name: "markmill pages" },
 );
 
-// With the parser of pages, which few processes need.
+// Loads the page parser, which few processes need.
 const here = () => import("./html-text.ts");
 
 export async function headingsAndParagraphs(page: string): Promise<string> {

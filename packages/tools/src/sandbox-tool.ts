@@ -1,4 +1,7 @@
-/** The command of a tool that runs in the sandbox session: the author's, with the model's arguments as data in it, or the model's own. */
+/**
+ * Builds the command of a tool that runs in the sandbox session: the author's command with the model's arguments as data, or the model's
+ * own command.
+ */
 import { commandPlaces, fillCommand, type SandboxTool } from "@markmill/engine";
 import { type ArgumentValues, textOf } from "./fill-url.ts";
 import { ToolFailure } from "./tool-codes.ts";
@@ -12,7 +15,7 @@ export type ToolCommandRead =
   | { readonly ok: true; readonly command: ToolCommand }
   | { readonly ok: false; readonly failure: ToolFailure };
 
-/** `values` fit the tool's schema. An argument that was left out is the empty text. */
+/** `values` match the tool's schema. An omitted argument is an empty text. */
 export function readToolCommand({ command }: SandboxTool, values: ArgumentValues): ToolCommandRead {
   if (command === null) return { ok: true, command: { text: textOf(values, "command"), trust: "foreign" } };
   if (commandPlaces(command).some(({ raw }) => raw)) {

@@ -1,12 +1,13 @@
 /**
- * Secrets of the operator that headers of tools name. A workflow says which secret and where to, and anybody may write a workflow: so
- * the operator says to which hosts a secret may go, and it goes to no other, and only over https unless the operator says http. What comes back never shows one.
+ * The operator's secrets that headers of tools may name. A workflow names a secret and a host, and any user may write a workflow. So the
+ * operator configures the hosts of each secret. A secret is sent to no other host, and only over https unless the operator allows http.
+ * Results of tools never show a secret.
  */
 import { ToolFailure } from "./tool-codes.ts";
 
 interface Secret {
   readonly value: string;
-  /** Hosts, with a port where it is not the usual one. `http://` before one: it may go there unencrypted. */
+  /** Hosts, with a port if it is not the default one. The prefix `http://` allows unencrypted requests. */
   readonly hosts: readonly string[];
 }
 
@@ -25,10 +26,10 @@ export function secretFor(secrets: Secrets, name: string, url: URL): string {
   return secret.value;
 }
 
-/** Shorter ones would blank out half of every text. */
+/** Hiding shorter values would blank out half of every text. */
 const shortest = 4;
 
-/** A shorter one is only hidden as a word of its own: the secret "test" leaves "latest" alone. */
+/** A shorter secret is hidden only as a separate word: the secret "test" does not change "latest". */
 const wordsBelow = 12;
 
 /** A word may follow an escaped line break, as JSON writes one. */
@@ -37,7 +38,7 @@ function wordOf(value: string): RegExp {
   return new RegExp(`(?:(?<![\\p{L}\\p{N}_])|(?<=\\\\[nrt]))${escaped}(?![\\p{L}\\p{N}_])`, "gu");
 }
 
-/** Whole, or as addresses and JSON write it. */
+/** Hides the values in plain form and in the forms of URLs and JSON. */
 export function hideSecrets(values: readonly string[]): (text: string) => string {
   const spelled = values
     .filter(({ length }) => length >= shortest)

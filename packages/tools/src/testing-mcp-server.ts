@@ -1,4 +1,7 @@
-/** A server of the Model Context Protocol on loopback, made with the official library; its tools can be changed, and it remembers its calls. */
+/**
+ * A test server of the Model Context Protocol on the loopback, built with the official library. Its tools can be changed, and it records
+ * its calls.
+ */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -23,7 +26,7 @@ export interface TestingMcpTool {
     values: Readonly<Record<string, unknown>>,
     extra: {
       readonly headers: Readonly<Record<string, unknown>>;
-      /** Of the client, along with the answer. */
+      /** Sends a request to the client, along with the answer. */
       readonly ask: (request: "ping" | "sampling/createMessage") => Promise<unknown>;
     },
   ) => CallToolResult | Promise<CallToolResult>;
@@ -31,13 +34,13 @@ export interface TestingMcpTool {
 
 export interface TestingMcpServer {
   readonly url: string;
-  /** For TOOL_ALLOW. */
+  /** The value for TOOL_ALLOW. */
   readonly address: string;
-  /** May be changed while it runs. */
+  /** May be changed while the server runs. */
   readonly tools: Map<string, TestingMcpTool>;
   listings(): number;
   calls(): readonly { readonly name: string; readonly values: Readonly<Record<string, unknown>> }[];
-  /** Sessions that were not ended by their client. */
+  /** Sessions that their client has not ended. */
   sessions(): number;
   close(): Promise<void>;
 }
@@ -46,7 +49,10 @@ const sampling = { method: "sampling/createMessage" as const, params: { messages
 
 export const saying = (text: string): CallToolResult => ({ content: [{ type: "text", text }] });
 
-/** json: answers are JSON, not streams. page: so many tools are listed at a time. last: the cursor of the last page. port: as it was before. */
+/**
+ * json: answers are JSON, not streams. page: the number of tools per page of a listing. last: the cursor of the last page. port: a fixed
+ * port, to start the server again.
+ */
 export async function startMcpServer(
   given: Readonly<Record<string, TestingMcpTool>>,
   { json = false, page = 100, port = 0, last }: { json?: boolean; page?: number; port?: number; last?: string } = {},

@@ -1,5 +1,5 @@
-// A server of the Model Context Protocol over stdio, made with the official library, to be run inside a sandbox session. What it does
-// cannot be done twice without showing: `add` adds a line to a file of the workspace.
+// A test server of the Model Context Protocol over stdio, built with the official library, to run inside a sandbox session. A repeated call
+// is visible: `add` adds a line to a file of the workspace.
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync } from "node:fs";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
@@ -15,7 +15,7 @@ const tools: Record<string, (values: Readonly<Record<string, unknown>>) => unkno
     appendFileSync("added", `${String(text)}\n`);
     return say(`added ${String(text)}`);
   },
-  // Until somebody sends SIGUSR2: a test that kills in the middle finds it here.
+  // Waits for SIGUSR2, so that a test can kill the process in the middle of this call.
   wait: async ({ line: text }) => {
     const woken = new Promise((resolve) => process.once("SIGUSR2", resolve));
     appendFileSync("added", `${String(text)}\n`);
@@ -59,7 +59,7 @@ const tools: Record<string, (values: Readonly<Record<string, unknown>>) => unkno
 
 const server = new Server({ name: "testing", version: "1.0.0" }, { capabilities: { tools: {} } });
 server.setRequestHandler(ListToolsRequestSchema, async () => {
-  // The first listing of a workspace never ends, and its server does not go by itself.
+  // The first listing of a workspace never ends, and its server does not exit.
   if (process.argv.includes("stuck-once") && !existsSync("listing")) {
     appendFileSync("listing", "");
     setInterval(() => undefined, 1_000);

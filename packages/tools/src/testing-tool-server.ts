@@ -1,4 +1,4 @@
-/** A server of tools on loopback that can behave badly, and remembers what it was asked. */
+/** A test server of tools on the loopback. It can misbehave, and records its requests. */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 
 export interface ToolRequest {
   readonly method: string;
-  /** Path and query as they came. */
+  /** Path and query as received. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -14,13 +14,13 @@ export interface ToolRequest {
 
 export interface ToolServer {
   readonly url: string;
-  /** For TOOL_ALLOW. */
+  /** The value for TOOL_ALLOW. */
   readonly address: string;
   requests(path?: string): readonly ToolRequest[];
   close(): Promise<void>;
 }
 
-/** Answers of its own by path; others: what was asked, as JSON. */
+/** `answers`: own answers by path. Other paths return the request as JSON. */
 export async function startToolServer(
   answers: Readonly<Record<string, (request: ToolRequest, response: ServerResponse) => void>> = {},
 ): Promise<ToolServer> {

@@ -41,7 +41,7 @@ const http = (url: string, more: Partial<HttpTool> = {}): HttpTool => ({
 });
 
 describe("an HTTP tool", () => {
-  it("sends what its url does not use as the query, or as JSON", async () => {
+  it("sends arguments that its URL does not use as the query, or as JSON", async () => {
     const server = await serve();
     const ask = boxOf({ allow: allowing(server) });
     const asked = { id: "a b", tags: ["x", "y"], deep: { n: 1 }, none: null };
@@ -55,7 +55,7 @@ describe("an HTTP tool", () => {
     ]);
   });
 
-  it("keeps the query of its author as it is written", async () => {
+  it("keeps the author's own query unchanged", async () => {
     const server = await serve();
     const ask = boxOf({ allow: allowing(server) });
     await ask(http(`${server.url}/v?q=a%20b&fields=x,y&flag&t=12:30`), { more: "c d" });
@@ -68,7 +68,7 @@ describe("an HTTP tool", () => {
     ]);
   });
 
-  it("that hangs, drips, floods, bursts, resets or answers with an error fails clearly, and is asked once", async () => {
+  it("fails clearly after one request if the server hangs, drips, floods, sends a compression bomb, resets or answers with an error", async () => {
     const server = await serve();
     const ask = boxOf({ allow: allowing(server), timeoutMs: 300 });
     const patient = boxOf({ allow: allowing(server), timeoutMs: 60_000 });
@@ -93,7 +93,7 @@ describe("an HTTP tool", () => {
     expect(server.requests("/500")).toHaveLength(1);
   });
 
-  it("reaches neither loopback, nor a name that resolves to it, nor what is written like no address, unless allowed", async () => {
+  it("reaches neither the loopback, nor a name that resolves to it, nor an odd notation of it, unless allowed", async () => {
     const server = await serve();
     const ask = boxOf();
     const port = portOf(server);
@@ -118,7 +118,7 @@ describe("an HTTP tool", () => {
     if (address === "127.0.0.1") expect(await allowed(http(`http://localhost:${port}/x`))).toMatchObject({ ok: true });
   });
 
-  it("follows redirects, each checked again, without its headers to other origins", async () => {
+  it("follows redirects, checks each one, and sends its headers to no other origin", async () => {
     const [first, second] = [await serve(), await serve()];
     const both = boxOf({ allow: allowing(first, second) });
     const tool = http(`${first.url}/to`, { headers: { "x-key": "mine" } });
@@ -131,13 +131,13 @@ describe("an HTTP tool", () => {
     expect(await one(tool, { to: "http://169.254.169.254/latest" })).toMatchObject({ code: "TOOL_ADDRESS_REFUSED" });
     expect(await one(tool, { to: "file:///etc/passwd" })).toMatchObject({ code: "TOOL_ADDRESS_REFUSED" });
     expect(second.requests()).toHaveLength(1);
-    // What may change something is not sent on.
+    // A request that may change data is not redirected.
     const posted = await both(http(`${first.url}/to?to=/x`, { method: "POST" }), {});
     expect(posted).toMatchObject({ ok: false, code: "TOOL_FAILED", message: expect.stringContaining("redirect") });
     expect(first.requests("/x")).toEqual([]);
   });
 
-  it("shows no piece of a secret in a failure whose text is cut in the middle of one, nor another spelling of it", async () => {
+  it("shows no part of a secret in a failure, not at a cut and not in another encoding", async () => {
     const value = "hunter two/is+long";
     const at = (length: number) =>
       `${"x".repeat(length)}${value} ${encodeURIComponent(value)} ${JSON.stringify(`"${value}`)}`;
@@ -160,7 +160,7 @@ describe("an HTTP tool", () => {
     expect(JSON.stringify(thrown)).not.toMatch(/hun|two|long/);
   });
 
-  it("gets a secret only where the operator lets it go, and its answer does not show it", async () => {
+  it("gets a secret only for hosts that the operator allows, and its answer does not show it", async () => {
     const server = await serve();
     const { host } = new URL(server.url);
     const secrets = {
@@ -174,7 +174,7 @@ describe("an HTTP tool", () => {
     const result = await ask(tool("MINE"));
     expect(server.requests()[0]?.headers.authorization).toBe("Bearer s3cret-value");
     expect(result).toMatchObject({ ok: true, text: expect.stringContaining('Bearer ***"') });
-    // The host is right; that it may go there without TLS, nobody said.
+    // The host is right, but no setting allows it without TLS.
     for (const name of ["PLAIN", "OTHER", "NONE", "__proto__", "toString"]) {
       expect(await ask(tool(name)), name).toMatchObject({ ok: false, code: "TOOL_NOT_CONFIGURED" });
     }
@@ -182,7 +182,7 @@ describe("an HTTP tool", () => {
   });
 });
 
-it("a tool's own time limit is at most the operator's, however large it is", async () => {
+it("the time limit of a tool is at most the operator's limit", async () => {
   const server = await serve();
   const ask = boxOf({ allow: allowing(server), maxTimeoutMs: 300 });
   for (const timeoutMs of [60_000, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
@@ -193,10 +193,10 @@ it("a tool's own time limit is at most the operator's, however large it is", asy
   }
 });
 
-describe("a function", () => {
+describe("a tool that is a function", () => {
   const tool = (name: string): Tool => ({ kind: "function", function: name, description: "", schema: {} });
 
-  it("is called with the arguments; what it throws, and that it does not end, are failures", async () => {
+  it("is called with its arguments, and fails if it throws or does not end", async () => {
     const ask = boxOf(
       { timeoutMs: 100, maxBytes: 1_000 },
       {
@@ -223,7 +223,7 @@ describe("a built-in tool", () => {
   const results = `<div class="result"><a class="result__a big" href="//d.example/l/?uddg=https%3A%2F%2Fa.example%2F1">First</a>
     <a class="result__snippet">About <b>one</b>.</a></div><a class="result__a" href="https://b.example/">Second</a>`;
 
-  it("asks the endpoint that the operator configured, and gives what a model can read", async () => {
+  it("calls the endpoint that the operator configured, and returns readable text", async () => {
     const server = await startToolServer({
       "/serper/news": ({ body, headers }, response) =>
         response.end(
@@ -272,7 +272,7 @@ describe("a built-in tool", () => {
       headers: { authorization: "Bearer key-of-jina" },
     });
     expect(await use("stock", { exchange: "NASDAQ", ticker: "A/B" })).toEqual({ ok: true, text: '{"price":"7"}' });
-    // Nobody is sent to the inside of a network, by whatever way.
+    // No request reaches the inside of a network, in any way.
     const before = server.requests().length;
     for (const inside of [
       "http://127.0.0.1:1/",
@@ -288,7 +288,7 @@ describe("a built-in tool", () => {
     expect(server.requests()).toHaveLength(before);
   });
 
-  it("that searches fails with the words of a service that failed, and keeps an answer of another form", async () => {
+  it("that searches fails with the service's own message, and keeps an answer of another form unchanged", async () => {
     const answers: Record<string, string> = {
       "/e/search": '{"message":"Not enough credits","statusCode":400}',
       "/e/news": '{"error":{"code":"quota"}}',
@@ -329,7 +329,7 @@ describe("a built-in tool", () => {
     }
   });
 
-  it("reads a page of two hundred thousand siblings", async () => {
+  it("reads a page with two hundred thousand siblings", async () => {
     const wide = `<p>${"a<br>".repeat(200_000)}</p>${"<i></i>".repeat(200_000)}`;
     const server = await startToolServer({ "/wide": (_, response) => response.end(wide) });
     open.push(server);
@@ -342,7 +342,7 @@ describe("a built-in tool", () => {
     expect(result).toEqual({ ok: true, text: "a".repeat(200_000) });
   });
 
-  it("reads a page that nests a hundred thousand times", async () => {
+  it("reads a page that is nested a hundred thousand levels deep", async () => {
     const deep = `${"<div>".repeat(100_000)}<p>deep</p>`;
     const server = await startToolServer({ "/deep": (_, response) => response.end(deep) });
     open.push(server);

@@ -1,6 +1,6 @@
 /**
- * Performs tools: one function per kind. What a tool gives is text from outside (I7): it is bounded, holds no secret of ours, and is
- * never expanded again. Arguments have been checked against the tool's schema before.
+ * Performs tools: one function per kind. A tool's result is untrusted text (I7): it is bounded, contains none of our secrets, and is never
+ * expanded again. Arguments were already checked against the tool's schema.
  */
 import type { McpServer, Tool } from "@markmill/engine";
 import { type AllowedAddress, addressRules } from "./address-rules.ts";
@@ -14,24 +14,24 @@ import { hideSecrets, type Secrets } from "./secrets.ts";
 import { ToolFailure, type ToolResult } from "./tool-codes.ts";
 
 export interface ToolSettings {
-  /** Addresses that are not public and may be reached all the same. */
+  /** Addresses that are not public but may be reached. */
   readonly allow: readonly AllowedAddress[];
   readonly secrets: Secrets;
   readonly builtins: BuiltinSettings;
   readonly timeoutMs: number;
-  /** Whatever the tool says. */
+  /** The maximum for every tool, regardless of the tool's own value. */
   readonly maxTimeoutMs: number;
   readonly maxBytes: number;
 }
 
-/** A function of whoever embeds Markmill. What it throws is a failure of the tool. */
+/** A function of the program that embeds Markmill. An error it throws is a failure of the tool. */
 export type ToolFunction = (values: ArgumentValues, signal: AbortSignal) => Promise<string> | string;
 
 interface ToolCallRequest {
   readonly name: string;
   readonly tool: Tool;
   readonly values: ArgumentValues;
-  /** Of the program, by the name that tools of the kind mcp use. */
+  /** The program's servers, by the name that tools of the kind mcp use. */
   readonly servers?: Readonly<Record<string, McpServer>>;
   /** Starts servers that are programs; absent: there is no session. */
   readonly start?: StartServer;
@@ -47,13 +47,13 @@ interface McpListing {
 }
 
 export interface ToolBox {
-  /** A result has at most so many bytes. */
+  /** The maximum size of a result. */
   readonly maxBytes: number;
-  /** false: it is built in, and off here. */
+  /** false: the tool is built in and not configured. */
   has(tool: Tool): boolean;
-  /** Never rejects but for an abort. */
+  /** Rejects only on an abort. */
   perform(request: ToolCallRequest): Promise<ToolResult>;
-  /** What a server says of its tools: a JSON list of `ListedTool`. Never rejects but for an abort. */
+  /** Returns a server's tools as a JSON list of `ListedTool`. Rejects only on an abort. */
   list(listing: McpListing): Promise<ToolResult>;
   close(): Promise<void>;
 }
@@ -66,7 +66,7 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
     ...Object.values(builtins).flatMap((endpoint) => endpoint?.key ?? []),
   ]);
   const outside = createCheckedFetch(rules);
-  // Before anybody cuts it: half a secret is a secret too.
+  // Hide secrets before any text is cut: half a secret is a secret too.
   const fetch: CheckedFetch = {
     ...outside,
     async request(wanted) {
@@ -156,10 +156,10 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
   };
 }
 
-/** Of what a model is told with every question. */
+/** Bounded, because a model receives the listing with every question. */
 const mostListingBytes = 256 * 1024;
 
-/** Within its time, whether it minds its signal or not. */
+/** Ends at the deadline, even if the function ignores its signal. */
 async function callFunction(
   registered: ToolFunction,
   values: ArgumentValues,

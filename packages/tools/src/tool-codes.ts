@@ -1,4 +1,4 @@
-/** Why a tool gave no result. */
+/** The reasons why a tool gave no result. */
 export const toolFailureCodes = {
   TOOL_UNKNOWN: {
     means: "A tool was asked for that the workflow does not offer.",
@@ -45,7 +45,7 @@ export const toolFailureCodes = {
 
 export type ToolFailureCode = keyof typeof toolFailureCodes;
 
-/** What came of a tool call. `passing`: the same call may succeed later. */
+/** The result of a tool call. `passing`: the same call may succeed later. */
 export type ToolResult =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly code: ToolFailureCode; readonly message: string; readonly passing: boolean };

@@ -1,26 +1,27 @@
-// Which process a pid means: a pid is reused, a pid with its start time is not. Where /proc is missing the pid must do.
+// Identifies a process by pid and start time: a pid may be reused, but not together with its start time. Without /proc, only the pid is
+// compared.
 
 import { readFileSync } from "node:fs";
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Clock ticks since boot, as /proc/<pid>/stat has it; the same seen from any pid namespace. Empty where the system does not tell. */
+  /** Clock ticks since boot, from /proc/<pid>/stat; the same in every pid namespace. Empty if the system does not report it. */
   readonly startTime: string;
 }
 
 const PF_EXITING = 0x4;
 
 export interface ProcessStat extends ProcessIdentity {
-  /** As the reader's own namespace numbers it; 0 when it is outside. */
+  /** The parent's pid in the reader's own namespace; 0 if the parent is outside. */
   readonly parent: number;
   readonly state: string;
-  /** On its way out: pid 1 of a namespace stays so until the last process in it is gone. */
+  /** The process is exiting. Pid 1 of a namespace stays in this state until the last process in it is gone. */
   readonly exiting: boolean;
-  /** Clock ticks of processor time, waited-for children included. */
+  /** Clock ticks of processor time, including ended children that the process has waited for. */
   readonly cpuTicks: number;
 }
 
-/** Undefined when there is no such process, or its /proc cannot be read. */
+/** Returns undefined when there is no such process, or its /proc cannot be read. */
 export function readProcessStat(pid: number, proc = "/proc"): ProcessStat | undefined {
   try {
     return parseStat(pid, readFileSync(`${proc}/${pid}/stat`, "latin1"));
@@ -29,7 +30,7 @@ export function readProcessStat(pid: number, proc = "/proc"): ProcessStat | unde
   }
 }
 
-/** The command name, in parentheses, may hold anything: fields are counted from the last parenthesis. */
+/** The command name, in parentheses, may contain any characters: fields are counted from the last parenthesis. */
 export function parseStat(pid: number, text: string): ProcessStat | undefined {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [state, startTime] = [fields[0], fields[19]];
@@ -60,7 +61,7 @@ export function identifyProcess(pid: number): ProcessIdentity | null {
   return { pid, startTime: "" };
 }
 
-/** Whether that very process still runs. */
+/** Whether exactly this process still runs. */
 export function isAlive({ pid, startTime }: ProcessIdentity): boolean {
   const now = identifyProcess(pid);
   return now !== null && (startTime === "" || now.startTime === "" || now.startTime === startTime);
@@ -70,12 +71,12 @@ export function ownIdentity(): ProcessIdentity {
   return identifyProcess(process.pid) ?? { pid: process.pid, startTime: "" };
 }
 
-/** For a file that another process reads, a shell script among them. */
+/** The text for a file that other processes read, including a shell script. */
 export function writeIdentity({ pid, startTime }: ProcessIdentity): string {
   return JSON.stringify({ pid, startedAt: startTime === "" ? null : startTime });
 }
 
-/** null for text that is not a whole identity, such as a file its writer has created and not yet filled. */
+/** Returns null for text that is not a complete identity, for example a file that was created but not yet written. */
 export function readIdentity(text: string): ProcessIdentity | null {
   try {
     const { pid, startedAt } = JSON.parse(text);

@@ -1,14 +1,14 @@
-/** The one loop that tries again. How long, and for what, is a decision of its caller: a pure function of the failure and the tries. */
+/** The one retry loop. Its caller decides how long and for which errors: a pure function of the failure and the number of tries. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface SoFar {
-  /** That failed, this one included. */
+  /** The number of failed tries, including this one. */
   readonly tries: number;
-  /** Since the first began. */
+  /** Milliseconds since the first try began. */
   readonly ms: number;
 }
 
-/** After a try that failed: how long to pause before the next one; null: the failure stands. */
+/** Called after a failed try. Returns the pause before the next try; null: give up with this failure. */
 export type Patience = (error: unknown, soFar: SoFar) => number | null;
 
 /** An abort of `signal` ends the pause and leaves one more try. */
@@ -34,7 +34,7 @@ export function doubling(firstMs: number, longestMs: number): (soFar: SoFar) => 
   return ({ tries }) => Math.min(firstMs * 2 ** (tries - 1), longestMs);
 }
 
-/** Errors of the edges say so themselves: the same may succeed later. */
+/** Whether the same action may succeed later. Errors of the edge packages carry this mark. */
 export function mayPass(error: unknown): boolean {
   return error instanceof Error && "transient" in error && error.transient === true;
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Look } from "./look.ts";
 
-it("others of the process get a turn each time ten milliseconds have passed, and only then", async () => {
+it("a scan yields to the rest of the process once ten milliseconds have passed, and not earlier", async () => {
   let ms = 0;
   const look = new Look({ maxMs: 1_000 }, () => ms);
   let turns = 0;
@@ -17,7 +17,7 @@ it("others of the process get a turn each time ten milliseconds have passed, and
   expect(turns).toBeLessThanOrEqual(100);
 });
 
-it("a look ends when its time is over", async () => {
+it("a scan ends when its time is over", async () => {
   let ms = 0;
   const look = new Look({ maxMs: 1_000 }, () => ms);
   ms = 1_000;

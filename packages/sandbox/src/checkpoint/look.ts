@@ -1,7 +1,8 @@
-// One look at what a session holds, be it to list it or to read it. What is there was put there by foreign commands, so a look has
-// bounds of its own. Invariants:
-// 1. A look ends: after so many entries, so long names, so much time. Then there is no checkpoint, and that is told; half of one is none.
-// 2. While it lasts everybody else of the process gets a turn, about a hundred times a second.
+// Bounds one scan of a session's files, for listing or for reading. Foreign commands created these files, so a scan needs bounds of its
+// own. Invariants:
+// 1. A scan ends after a maximum number of entries, length of names, and time. Beyond a bound it throws: there is no checkpoint, and never
+//    half of one.
+// 2. A scan yields to the rest of the process about a hundred times a second.
 
 import { setImmediate as turn } from "node:timers/promises";
 import { SandboxError } from "../sandbox-error.ts";
@@ -9,17 +10,17 @@ import { SandboxError } from "../sandbox-error.ts";
 export interface LookBounds {
   /** Files, folders, links, pipes and sockets together. */
   readonly maxEntries?: number;
-  /** Listing and reading together. */
+  /** The time for listing and reading together. */
   readonly maxMs?: number;
 }
 
 const defaultLookBounds = { maxEntries: 20_000, maxMs: 10_000 } as const;
 
-/** Levels of folders below a place. */
+/** The maximum depth of folders below a writable folder. */
 export const MAX_DEPTH = 128;
-/** What programs that put files back can name in one call. */
+/** The longest path that the programs which restore files can use in one call. */
 const MAX_PATH_BYTES = 4_000;
-/** On average over all that may be there: the names together take no more memory than this many bytes for each. */
+/** The average name length that the memory bound assumes: all names together may have at most `maxEntries` times this many bytes. */
 const NAME_BYTES = 200;
 const TURN_MS = 10;
 
@@ -49,18 +50,18 @@ export class Look {
     return this.maxEntries * NAME_BYTES;
   }
 
-  /** A new list; the clock goes on. */
+  /** Starts a new list. The clock keeps running. */
   begin(): void {
     this.#entries = 0;
     this.#nameBytes = 0;
   }
 
-  /** How many more may come. */
+  /** The number of entries that may still be counted. */
   get entriesLeft(): number {
     return this.maxEntries - this.#entries;
   }
 
-  /** `path` is a string of bytes, from the root. */
+  /** `path` is a string of bytes, relative to the root. */
   count(path: string, depth: number): void {
     this.#entries += 1;
     this.#nameBytes += path.length;
@@ -72,7 +73,7 @@ export class Look {
       throw tooLarge(`has paths of more than ${this.maxListBytes} bytes together`, "Use shorter names.");
   }
 
-  /** To be called often. */
+  /** Callers must call this often: it checks the time and yields. */
   async pace(): Promise<void> {
     const now = this.#now();
     if (now > this.#until) throw tooSlow(this.maxMs);
@@ -82,7 +83,7 @@ export class Look {
   }
 }
 
-/** Told of a workspace, not of us: whoever wrote the commands can bring these about. */
+/** Errors about the workspace, not about our software: the author of the commands can cause them. */
 export const unfitForCheckpoint = [
   "SANDBOX_CHECKPOINT_TOO_LARGE",
   "SANDBOX_CHECKPOINT_TOO_SLOW",

@@ -1,15 +1,15 @@
-// What stands in the places a session can write to, and what has changed between two looks. Pure. Invariants:
-// 1. Nothing that a command can set tells whether a file changed: not its time of modification, but its inode, its size and the
-//    time of the last change of the inode (ctime), which only the kernel sets.
-// 2. The kernel's clock has ticks, up to 10 ms long: a file that changed within a tick of the look may change again and show the
-//    same ctime. Such an entry is in doubt, and is settled by the hash of its content.
+// Lists the entries of a session's writable folders, and compares two lists. Pure. Invariants:
+// 1. A command cannot hide a change of a file. The comparison does not use the modification time. It uses the inode, the size and the
+//    inode's change time (ctime), which only the kernel sets.
+// 2. The kernel's clock advances in ticks of up to 10 ms. A file that changed within a tick of the scan may change again and show the same
+//    ctime. Such an entry is doubtful, and the hash of its content decides.
 
 import { deflateSync, inflateSync } from "node:zlib";
 
-/** The places a session can write to, without the leading slash. All that is in them goes into a checkpoint. */
+/** The folders a session can write to, without the leading slash. A checkpoint contains all files in them. */
 export const PLACES = ["workspace", "tmp", "dev/shm"] as const;
 
-/** A socket belongs to a process and cannot be copied; it is listed so that a new one can be taken away. */
+/** A socket belongs to a process and cannot be copied. It is listed so that a rewind can remove a new one. */
 export type EntryType = "file" | "directory" | "symlink" | "fifo" | "socket";
 
 export interface Entry {
@@ -17,15 +17,15 @@ export interface Entry {
   readonly mode: number;
   readonly size: number;
   readonly inode: string;
-  /** Nanoseconds since 1970. */
+  /** The change time (ctime) in nanoseconds since 1970. */
   readonly changed: bigint;
-  /** SHA-256 of the content, or of a link's target, where it changed within a tick of the look. */
+  /** SHA-256 of the content, or of a link's target. Present if the entry changed within a tick of the scan. */
   readonly hash?: string;
 }
 
-/** By path, from the root, without the leading slash; a string of bytes (latin1). */
+/** The entries by path, relative to the root, without the leading slash. A path is a string of bytes (latin1). */
 export interface Manifest {
-  /** When it was begun, by the clock that gives the files their times. */
+  /** The start time of the scan, by the clock that sets the files' times. */
   readonly at: bigint;
   readonly entries: ReadonlyMap<string, Entry>;
 }
@@ -34,11 +34,11 @@ export interface Manifest {
 export const TICK_NS = 20_000_000n;
 
 export interface Difference {
-  /** New or changed, in the order of the later manifest: a directory before what is in it. */
+  /** New or changed paths, in the order of the later manifest: a directory comes before its content. */
   readonly changed: readonly string[];
-  /** Of the changed, those that may be as they were. */
+  /** Those of the changed paths whose content may be unchanged. */
   readonly doubtful: ReadonlySet<string>;
-  /** Gone, or there as something of another type. */
+  /** Paths that no longer exist, or that have another type now. */
   readonly removed: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export function compareManifests(before: Manifest, after: Manifest): Difference 
       removed.push(path);
       changed.push(path);
     } else if (entry.type === "directory") {
-      // What is in it has entries of its own; its ctime only says that some of them came or went.
+      // The content of a directory has its own entries. The directory's ctime only shows that an entry was added or removed.
       if (old.mode !== entry.mode) changed.push(path);
     } else if (!isSame(old, entry)) changed.push(path);
     else if (isYoung(before, entry)) {
@@ -71,13 +71,13 @@ function isSame(one: Entry, other: Entry): boolean {
   );
 }
 
-/** Could `entry` still change without showing it? */
+/** Whether `entry` could still change without showing it. */
 export function isYoung(manifest: Manifest, entry: Entry): boolean {
   const hasContent = entry.type === "file" || entry.type === "symlink";
   return hasContent && entry.changed >= manifest.at - TICK_NS;
 }
 
-/** Whether both hold the same as far as a copy can: inodes and times of change differ. The first path that differs, or null. */
+/** Compares what a copy can preserve: inodes and change times may differ. Returns the first path that differs, or null. */
 export function findUnlike(wanted: Manifest, found: Manifest): string | null {
   for (const [path, entry] of wanted.entries) {
     if (entry.type === "socket") continue;
@@ -97,10 +97,10 @@ const letters: Readonly<Record<EntryType, string>> = {
   fifo: "p",
   socket: "s",
 };
-/** The letters of find's %y. */
+/** The letters that find prints for %y. */
 export const byLetter = new Map(Object.entries(letters).map(([type, letter]) => [letter, type as EntryType]));
 
-/** Compressed: the same folder names come again and again. */
+/** Compressed, because the same folder names repeat often. */
 export function packManifest({ at, entries }: Manifest): Buffer {
   const lines = [String(at)];
   for (const [path, { type, mode, size, inode, changed, hash }] of entries) {

@@ -1,4 +1,4 @@
-// The work between two turns of others is counted, not timed: a file system may be slow, and a machine may be busy.
+// These tests count the work between two pauses instead of measuring time: a file system may be slow, and a machine may be busy.
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** How often it would have let others have a turn, and how many entries it counted at most between two of these moments. */
+/** Counts how often the scan would have yielded, and the maximum number of entries between two pauses. */
 class CountedLook extends Look {
   paces = 0;
   entries = 0;
@@ -45,7 +45,7 @@ class CountedLook extends Look {
   }
 }
 
-it("a list pauses after each entry and after each 512 names", async () => {
+it("a list of files pauses after each entry and after each 512 names", async () => {
   const look = new CountedLook({});
   const { entries } = await listPlaces(places, look);
   expect(entries.size).toBe(files + 2);
@@ -61,14 +61,14 @@ it("a large file is read in pieces of 4 MiB, with a pause after each", async () 
   expect(reading.paces - listing.paces).toBe(5);
 });
 
-it("a folder with more names than may come is left where the bound is reached", async () => {
+it("the scan of a folder with too many names stops at the bound", async () => {
   const look = new CountedLook({ maxEntries: 600 });
   await expect(listPlaces(places, look)).rejects.toMatchObject({ code: "SANDBOX_CHECKPOINT_TOO_LARGE" });
-  // `large` and `many` themselves; of the names in it one pause after 512, and none of them is looked at.
+  // `large` and `many` themselves. One pause after 512 of the names in `many`; none of these names is read.
   expect([look.entries, look.paces]).toEqual([2, 3]);
 });
 
-it("levels below the deepest one are not entered", async () => {
+it("a scan does not enter folders below the maximum depth", async () => {
   const deep = join(root, "deep", ...Array.from({ length: 400 }, () => "d"));
   mkdirSync(deep, { recursive: true });
   const look = new CountedLook({});

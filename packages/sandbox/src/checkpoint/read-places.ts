@@ -1,10 +1,10 @@
-// Reads the places of a session from the host, for adapters whose files the host can see (jail, none): no process is started, so a
-// look at a small workspace takes about a millisecond. Foreign processes may change the tree meanwhile. Invariants:
-// 1. Nothing outside the places is ever opened: each directory is opened below the descriptor of its parent and never through a
-//    link, so that a folder that is swapped for a link between two calls leads nowhere.
-// 2. Nothing but directories and regular files is opened, and without waiting: a named pipe cannot hold us up.
-// 3. Depth, entries, names, bytes and time are bounded (look.ts). What goes beyond a bound, or cannot be read, throws.
-// 4. A file that changes meanwhile is read as it is at one moment or another, and never for longer than it was when it was opened.
+// Reads a session's writable folders from the host, for adapters whose files the host can see (jail, none). No process is started, so a
+// scan of a small workspace takes about a millisecond. Foreign processes may change the tree meanwhile. Invariants:
+// 1. Nothing outside these folders is ever opened. Each directory is opened below the descriptor of its parent and never through a link, so
+//    a folder that is swapped for a link between two calls leads nowhere.
+// 2. Only directories and regular files are opened, and without blocking: a named pipe cannot delay the scan.
+// 3. Depth, entries, names, bytes and time are bounded (look.ts). The scan throws if it exceeds a bound or cannot read an entry.
+// 4. A file that changes meanwhile is read as it is at some moment of the scan, and at most up to the length it had when it was opened.
 
 import {
   closeSync,
@@ -26,12 +26,12 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const hasDescriptors = existsSync("/proc/self/fd");
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
-/** Where a place is for the host, by its path in the session. */
+/** The path on the host of each writable folder, by its path in the session. */
 export type PlacesOnHost = Readonly<Record<string, string>>;
 
 interface Seen {
   readonly path: string;
-  /** Names the entry below the descriptor of its directory; good while `visit` runs. */
+  /** Names the entry below the descriptor of its directory. Valid only while `visit` runs. */
   readonly at: Buffer;
   readonly entry: Entry;
   readonly mtime: bigint;
@@ -46,7 +46,7 @@ export async function listPlaces(places: PlacesOnHost, look: Look): Promise<Mani
   return { at, entries };
 }
 
-/** The wanted entries as they are now; one that has gone meanwhile is left out. */
+/** Reads the current state of the wanted entries. Entries that no longer exist are left out. */
 export async function readPlaces(
   places: PlacesOnHost,
   wanted: ReadonlySet<string>,
@@ -81,10 +81,10 @@ async function readRegular(at: Buffer, leftBytes: number, maxBytes: number, look
   const file = openSync(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
     const stat = fstatSync(file);
-    // Gone, and something else in its place.
+    // The file no longer exists, and another entry has its name.
     if (!stat.isFile()) throw Object.assign(new Error("no file any more"), { code: "ENOENT" });
     if (stat.size > leftBytes) throw tooManyBytes(maxBytes);
-    // As long as it was a moment ago, and no longer: a file that grows faster than it is read never ends.
+    // Read at most the length from a moment ago. A file that grows faster than it is read would never end.
     const bytes = Buffer.alloc(stat.size);
     let length = 0;
     while (length < bytes.length) {
@@ -101,7 +101,7 @@ async function readRegular(at: Buffer, leftBytes: number, maxBytes: number, look
 
 type Visit = (seen: Seen) => Promise<void>;
 
-/** The calls are synchronous, because they go to memory and there are many; between them others get their turn. */
+/** The file calls are synchronous, because they are many and only touch memory. Between them the scan yields to the rest of the process. */
 async function walk(places: PlacesOnHost, look: Look, visit: Visit): Promise<void> {
   look.begin();
   for (const [name, path] of Object.entries(places)) {
@@ -125,7 +125,7 @@ async function walkDirectory(
   visit: Visit,
 ): Promise<void> {
   try {
-    // Without /proc there is no jail either, and nobody is kept from anything.
+    // Without /proc there is no jail either, so there is no isolation to protect.
     const here = Buffer.from(hasDescriptors ? `/proc/self/fd/${directory}` : path);
     for (const child of await namesIn(here, look)) {
       await look.pace();
@@ -144,7 +144,7 @@ async function walkDirectory(
   }
 }
 
-/** In the order of their bytes. A folder with more names than may come is not read to its end. */
+/** Returns the names sorted by bytes. A folder with more names than allowed is not read to its end. */
 async function namesIn(here: Buffer, look: Look): Promise<Buffer[]> {
   const names: Buffer[] = [];
   const directory = opendirSync(here as unknown as string, { encoding: "buffer" as BufferEncoding, bufferSize: 512 });
@@ -164,7 +164,7 @@ function see(at: Buffer, path: string): Seen | undefined {
   const stat = ifThere(() => lstatSync(at, { bigint: true }));
   if (stat === undefined) return undefined;
   const type = byFormat.get(Number(stat.mode) & constants.S_IFMT);
-  // Devices cannot be made in a session.
+  // Devices cannot be created in a session.
   if (type === undefined) return undefined;
   return {
     path,
@@ -188,7 +188,7 @@ const byFormat = new Map<number, EntryType>([
   [constants.S_IFSOCK, "socket"],
 ]);
 
-/** Undefined when it is gone or no directory any more. */
+/** Returns undefined when the path no longer exists or is no longer a directory. */
 function openDirectory(path: Buffer, strict: boolean): number | undefined {
   return ifThere(() => openSync(path, O_RDONLY | O_DIRECTORY | (strict ? O_NOFOLLOW : 0)));
 }
@@ -211,7 +211,7 @@ async function ifStillThere(act: () => Promise<void>): Promise<void> {
 
 function unlessGone(error: unknown): undefined {
   const { code } = error as NodeJS.ErrnoException;
-  // ENXIO: a socket or pipe in the place of a file.
+  // ENXIO: the path is now a socket or a pipe instead of a file.
   if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" || code === "ENXIO") return undefined;
   throw error;
 }

@@ -1,10 +1,11 @@
-// The way back to a snapshot of a session, after a worker was lost in the middle of a command; the same for every adapter. Invariants:
-// 1. A rewind ends every process that the snapshot did not know before it touches a file, and touches only what differs: a server
-//    that an earlier command left running keeps its files and its folder.
-// 2. A rewind says that it succeeded only when the places hold what the snapshot held, and the processes it knew still run.
-// 3. A session that holds too much to be looked at can still go back: then all of it is removed, and all that was is put there.
+// Rewinds a session to a snapshot after a worker was lost in the middle of a command. All adapters share it. Invariants:
+// 1. A rewind first ends every process that the snapshot does not list, and only then touches files. It touches only files that differ: a
+//    server that an earlier command left running keeps its files and its folder.
+// 2. A rewind reports success only when the writable folders match the snapshot, and the processes in the snapshot still run.
+// 3. A session that holds too many files to scan can still be rewound: everything is removed, and everything from the snapshot is restored.
 //
-// kill -9 in the middle of a rewind leaves a mixture; the snapshot it went to is still stored, and the next rewind starts over.
+// kill -9 in the middle of a rewind leaves a mixture of old and new files. The target snapshot is still stored, and the next rewind starts
+// over.
 
 import { SandboxError } from "../sandbox-error.ts";
 import { isUnfit, Look } from "./look.ts";
@@ -12,10 +13,13 @@ import { compareManifests, type Entry, findUnlike, type Manifest, unpackManifest
 import { readTar, type TarEntry, writeTarPaced } from "./tar-archive.ts";
 import { type CheckpointPart, nothing, type Snapshot, setHash, snapshotOf, type WorkspaceAccess } from "./workspace.ts";
 
-/** Who goes back waits for it, and what was kept once is within the bounds. */
+/**
+ * The time limit of a rewind. It is longer than that of other scans: the caller needs the rewind, and the stored snapshot was within the
+ * bounds.
+ */
 const REWIND_MS = 60_000;
 
-/** Returns the snapshot of the session as it now is. */
+/** Returns a snapshot of the session after the rewind. */
 export async function rewind(
   access: WorkspaceAccess,
   to: Snapshot,
@@ -33,7 +37,7 @@ export async function rewind(
   const missing = new Set(here ? [...changed, ...removed] : wanted.entries.keys());
   const put = new Set(
     [...wanted.entries]
-      // Every folder: those that forbid writing are opened for the time of the rewind, and get their mode back with it.
+      // Every folder: the rewind makes read-only folders writable, and restores their mode at the end.
       .filter(([path, { type }]) => type !== "socket" && (type === "directory" || missing.has(path)))
       .map(([path]) => path),
   );
@@ -52,7 +56,7 @@ export async function rewind(
   return snapshotOf(access, found, to.processes, hashes);
 }
 
-/** Null: there is more than can be looked at. */
+/** Returns null if the session holds too many files to scan. */
 async function listToRewind(access: WorkspaceAccess, look: Look): Promise<Manifest | null> {
   try {
     return await access.list(look);
@@ -60,7 +64,7 @@ async function listToRewind(access: WorkspaceAccess, look: Look): Promise<Manife
     if (!isUnfit(error)) throw error;
     if (error.code !== "SANDBOX_FILES_FAILED") return null;
   }
-  // A folder that forbids reading is opened by a write, be it of nothing.
+  // A write, even an empty one, makes unreadable folders readable.
   await access.write([], Buffer.alloc(1024));
   return await access.list(look).catch((error) => {
     if (isUnfit(error)) return null;
@@ -97,7 +101,7 @@ function composeEntries(parts: readonly CheckpointPart[], wanted: Manifest, put:
       if (put.has(path))
         found.set(path, { ...entry, path, ...(entry.type === "hardlink" ? { target: at(entry.target) } : {}) });
     }
-    // A link is good only within its own part: what it leads to may change in a later one.
+    // A hard link is valid only within its own part: a later part may change its target.
     for (const [path, entry] of found) {
       const bytes = entry.type === "hardlink" ? files.get(entry.target) : undefined;
       if (bytes !== undefined) found.set(path, { ...entry, bytes });

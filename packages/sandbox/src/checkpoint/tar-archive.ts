@@ -1,21 +1,21 @@
-// Tar archives byte by byte. A name is a string of bytes (latin1), so that a file whose name is no valid UTF-8 comes back as it was.
+// Reads and writes tar archives. A name is a string of bytes (latin1), so a file name that is not valid UTF-8 is restored exactly.
 // Invariants:
-// 1. What `readTar` says of an archive, `writeTar` writes again: type, mode, time to the nanosecond, link, content.
-// 2. Content is never looked at. An archive that is cut short or makes no sense throws, and nothing of it is used.
+// 1. `writeTar` writes everything that `readTar` reads: type, mode, time to the nanosecond, link, content.
+// 2. Content is never interpreted. A truncated or malformed archive throws, and no entry of it is used.
 
 import { SandboxError } from "../sandbox-error.ts";
 
 type TarType = "file" | "directory" | "symlink" | "hardlink" | "fifo";
 
 export interface TarEntry {
-  /** Relative, without `./` in front and without `/` at the end. */
+  /** Relative, without a leading `./` and without a trailing `/`. */
   readonly path: string;
   readonly type: TarType;
   /** Permission bits, 0 to 0o7777. */
   readonly mode: number;
-  /** Seconds since 1970 with up to nine decimals, as text: a number would lose the last ones. */
+  /** Seconds since 1970 with up to nine decimals, as text: a number would lose the last decimals. */
   readonly mtime: string;
-  /** Of a symlink or hardlink; empty elsewhere. */
+  /** The target of a symlink or hardlink. Empty for other types. */
   readonly target: string;
   readonly bytes: Uint8Array;
 }
@@ -35,7 +35,7 @@ const types = new Map<string, TarType>([
   ["7", "file"],
 ]);
 
-/** What an entry takes in an archive, at most. */
+/** The maximum size of an entry in an archive. */
 export function tarSize(nameBytes: number, contentBytes: number): number {
   const long = nameBytes > 100 ? BLOCK + padded(nameBytes + 1) : 0;
   return 3 * BLOCK + long + padded(contentBytes);
@@ -48,7 +48,7 @@ export function writeTar(entries: Iterable<TarEntry>): Buffer {
   return Buffer.concat(chunks);
 }
 
-/** The same, with `pace` between two entries. */
+/** Like `writeTar`, but calls `pace` between two entries. */
 export async function writeTarPaced(entries: Iterable<TarEntry>, pace: () => Promise<void>): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for (const entry of entries) {
@@ -128,7 +128,7 @@ export function* readTar(archive: Uint8Array): Generator<TarEntry> {
   }
 }
 
-/** Without `.` parts and doubled slashes. */
+/** Removes `.` parts and doubled slashes. */
 function cleanPath(path: string): string {
   return path
     .split("/")
@@ -146,7 +146,7 @@ function header(name: string, flag: string, mode: number, size: number, seconds:
   head.write(`${Math.min(seconds, 0o77777777777).toString(8).padStart(11, "0")}\0`, 136, "latin1");
   head.write(flag, 156, "latin1");
   head.write(target, 157, 100, "latin1");
-  // The GNU form: its long names are plain bytes, where a pax path would be converted by the reader's locale.
+  // The GNU format stores long names as plain bytes. A reader would convert a pax path by its locale.
   head.write("ustar  \0", 257, "latin1");
   head.write(`${checksum(head).toString(8).padStart(6, "0")}\0 `, 148, "latin1");
   return head;

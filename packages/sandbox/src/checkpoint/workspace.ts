@@ -1,7 +1,7 @@
-// What changed in a session since a snapshot of it; the same for every adapter. The way back is rewind.ts. Invariants:
-// 1. Nothing of the session's own shell, PATH or programs takes part: lists and archives are made by readers of ours.
-// 2. A look is bounded in entries, bytes and time (look.ts). A file that changed between the list and the reading is kept as it was
-//    read, and counts as changed at the next look: a checkpoint always holds what its manifest says.
+// Takes snapshots of a session and collects the changes since a snapshot. All adapters share it; the rewind is in rewind.ts. Invariants:
+// 1. It does not use the session's own shell, PATH or programs: our own readers create the lists and archives.
+// 2. A scan is bounded in entries, bytes and time (look.ts). A file that changed between the list and the reading is stored as it was read,
+//    and counts as changed at the next scan. So a checkpoint always matches its manifest.
 
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -20,14 +20,16 @@ import {
 import { type TarEntry, writeTarPaced } from "./tar-archive.ts";
 
 const CHEAP_BYTES = 4 * 1024 * 1024;
-/** To look at, not to keep. */
+/** The maximum size of files that are hashed but not stored. */
 const MOST_BYTES = 512 * 1024 * 1024;
 
-/** How a session stood at a moment. Plain data, to be stored. */
+/** The state of a session at one moment. Plain data, so that it can be stored. */
 export interface Snapshot {
-  /** The container or jail it was taken of. In another one the manifest compares nothing, and its processes are gone. */
+  /**
+   * The container or jail of the snapshot. In another container or jail the manifest cannot be compared, and the processes no longer exist.
+   */
   readonly instance: string;
-  /** What ran in the background: those at the head, whose own children may come and go. */
+  /** The background processes at the top of each process tree. Their children may start and end. */
   readonly processes: readonly string[];
   /** A manifest, packed. */
   readonly manifest: Uint8Array;
@@ -36,43 +38,45 @@ export interface Snapshot {
 export type Changes =
   | { readonly kind: "same"; readonly snapshot: Snapshot }
   | {
-      /** whole: it needs nothing of what was before. */
+      /** whole: it does not depend on an earlier part. */
       readonly kind: "delta" | "whole";
       readonly snapshot: Snapshot;
       readonly tar: Uint8Array;
       /** Strings of bytes (latin1). */
       readonly removed: readonly string[];
-      /** Bytes of all files there are now. */
+      /** The total size in bytes of all existing files. */
       readonly total: number;
     };
 
-/** A piece of a checkpoint: first what the session began with, then the changes in their order. */
+/** One part of a checkpoint. The first part holds the session's initial files; the changes follow in their order. */
 export interface CheckpointPart {
   readonly whole: boolean;
   readonly removed: readonly string[];
   readonly tar: Uint8Array;
-  /** The folder its paths are relative to; absent: the root. */
+  /** The folder that the paths are relative to. Default: the root. */
   readonly within?: string;
 }
 
-/** What a session begins with. */
+/** The part that holds a session's initial files. */
 export async function partOfFiles(files: SessionFiles): Promise<CheckpointPart> {
   const tar = await packFiles(files, Number.POSITIVE_INFINITY);
   return { whole: true, removed: [], tar, within: WORKSPACE.slice(1) };
 }
 
-/** What an adapter must be able to do. Paths are strings of bytes, from the root, without the leading slash. */
+/** The operations that an adapter must implement. Paths are strings of bytes, relative to the root, without the leading slash. */
 export interface WorkspaceAccess {
   readonly instance: string;
   list(look: Look): Promise<Manifest>;
   /** Reading starts no process. */
   readonly readsCheaply: boolean;
   read(paths: ReadonlySet<string>, maxBytes: number, look: Look): Promise<readonly TarEntry[]>;
-  /** Removes, with all below, then unpacks, inside the session and as its user. "all": whatever is there. */
+  /**
+   * Removes the paths with everything below them, then unpacks the archive, inside the session and as its user. "all" removes every entry.
+   */
   write(remove: readonly string[] | "all", tar: Uint8Array): Promise<void>;
-  /** Those that no other process of the session has started, or whose starter is gone. */
+  /** The processes that no other process of the session has started, or whose parent has ended. */
   processes(look: Look): Promise<readonly string[]>;
-  /** Spares these and what they have started. Returns when the others are gone. */
+  /** Ends all processes except these and their descendants. Returns when the others are gone. */
   killAllBut(processes: ReadonlySet<string>): Promise<void>;
 }
 
@@ -119,7 +123,7 @@ export async function takeChanges(
 
 export const nothing: Manifest = { at: 0n, entries: new Map() };
 
-/** The list, with what was read in place of what was listed where the two differ: so much was changed in between. */
+/** Returns the list, corrected by the archive where the two differ: those files changed between listing and reading. */
 function asRead(listed: Manifest, copied: readonly string[], read: readonly TarEntry[]): Manifest {
   const byPath = new Map(read.map((one) => [one.path, one]));
   const entries = new Map(listed.entries);
@@ -133,14 +137,14 @@ function asRead(listed: Manifest, copied: readonly string[], read: readonly TarE
     const source = one.type === "hardlink" ? byPath.get(one.target) : one;
     const type = one.type === "hardlink" ? "file" : one.type;
     const size = type === "file" ? (source?.bytes.length ?? entry.size) : 0;
-    // Nothing is as old as this: the next look finds it changed.
+    // No real file has this change time, so the next scan finds the file changed.
     if (type !== entry.type || size !== entry.size)
       entries.set(path, { ...entry, type, size, mode: one.mode, changed: 0n });
   }
   return { at: listed.at, entries };
 }
 
-/** Only what stands now, to compare with later: the content is known from elsewhere. */
+/** Records only the current state, for a later comparison. The content is stored elsewhere already. */
 export async function takeSnapshot(access: WorkspaceAccess, bounds: LookBounds = {}): Promise<Snapshot> {
   const look = new Look(bounds);
   for (;;) {
@@ -149,7 +153,7 @@ export async function takeSnapshot(access: WorkspaceAccess, bounds: LookBounds =
     const young = [...now.entries].filter(([, entry]) => isYoung(now, entry));
     const bytes = young.reduce((sum, [, { size }]) => sum + size, 0);
     const readable = access.readsCheaply && bytes <= CHEAP_BYTES;
-    // Where nothing runs nothing changes: a moment later all that is there is old.
+    // Without processes nothing changes. After a short pause, no entry is young any more.
     if (young.length > 0 && processes.length === 0 && !readable) await pause(Number(TICK_NS / 1_000_000n));
     else {
       const hashes = new Map<string, string>();
@@ -178,7 +182,7 @@ export function snapshotOf(
   return { instance: access.instance, processes, manifest: packManifest({ at: manifest.at, entries }) };
 }
 
-/** A link stands after what it leads to, and has its content. */
+/** A hard link comes after its target in the archive, and has the same content. */
 export function setHash(hashes: Map<string, string>, entry: TarEntry): void {
   const hash = entry.type === "hardlink" ? hashes.get(entry.target) : hashOf(entry);
   if (hash !== undefined) hashes.set(entry.path, hash);

@@ -1,9 +1,9 @@
-// The bash text that puts files back, run inside the session and as its user. Needs findutils, coreutils and tar, found by a PATH of
-// its own. Folders that forbid writing are opened first; the archive holds every folder and gives them their mode again.
+// The bash script that restores files, inside the session and as its user. It needs findutils, coreutils and tar, and sets its own PATH. It
+// makes read-only folders writable first. The archive holds every folder and restores its mode.
 
 /**
- * Arguments: the folder the paths are relative to, the bytes of the list of paths to remove (each ended by NUL) or `all`, the bytes of
- * the archive, then the places. Standard input: the list, then the archive.
+ * Arguments: the folder the paths are relative to; the size in bytes of the list of paths to remove (each ended by NUL), or `all`; the size
+ * in bytes of the archive; the writable folders. Standard input: the list, then the archive.
  */
 export const WRITE_PLACES = `
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -24,7 +24,7 @@ head -c "$archive" | tar -x -p --no-same-owner -f -
 exit "\${PIPESTATUS[1]}"
 `;
 
-/** What the script is told of the removals, and what it reads of them. */
+/** The argument for the removals, and the list that the script reads from standard input. */
 export function removals(paths: readonly string[] | "all"): { readonly word: string; readonly list: Buffer } {
   if (paths === "all") return { word: "all", list: Buffer.alloc(0) };
   const list = pathList(paths);

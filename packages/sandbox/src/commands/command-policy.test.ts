@@ -13,13 +13,13 @@ describe("command names", () => {
     ["timeout 5 node a.js", ["timeout", "node"]],
     ["echo 'rm -rf /' # rm", ["echo"]],
     ["'rm' x", ["rm"]],
-  ])("of %j", (text, names) => {
+  ])("finds the command names of %j", (text, names) => {
     expect(commandNames(text)).toEqual(names);
   });
 });
 
-describe("the policy", () => {
-  it("refuses a denied command anywhere in the text and says so to the model", () => {
+describe("the command policy", () => {
+  it("refuses a denied command anywhere in the text and tells the model", () => {
     expect(judgeCommand("cd x && curl -s y | sh", { deny: ["curl"] })).toEqual({
       allowed: false,
       name: "curl",
@@ -27,7 +27,7 @@ describe("the policy", () => {
     });
   });
 
-  it("allows only what is listed, and the shell's own words", () => {
+  it("allows only listed commands, and the shell's own keywords and builtins", () => {
     expect(judgeCommand("cd src && export A=1 && node t.js", { allow: ["node"] })).toEqual({ allowed: true });
     expect(judgeCommand("node t.js; python3 x", { allow: ["npm", "node"] })).toMatchObject({
       name: "python3",
@@ -35,7 +35,7 @@ describe("the policy", () => {
     });
   });
 
-  it("allows everything when there is no list", () => {
+  it("allows every command when there is no list", () => {
     expect(judgeCommand("anything at all", {})).toEqual({ allowed: true });
   });
 });

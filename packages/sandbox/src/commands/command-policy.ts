@@ -1,8 +1,8 @@
-// Which commands a workflow wants its model to use. Advice, not defence: isolation is the defence, and a program started by a
-// program is not seen here. Pure.
+// Checks which commands a workflow allows its model to use. This is advice, not a defence: isolation is the defence, and this check does
+// not see programs that other programs start. Pure.
 
 export interface CommandPolicy {
-  /** When given, only these names (and the shell's own words) may be used. */
+  /** If set, only these names and the shell's own keywords and builtins may be used. */
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
 }
@@ -27,7 +27,7 @@ function refuse(name: string, why: string): PolicyVerdict {
   return { allowed: false, name, message: `refused: ${name} was not run; ${why}` };
 }
 
-/** Words in command position, without their directory; those behind a launcher such as env or xargs too. */
+/** Words in command position, without their directory. Includes the commands behind a launcher such as env or xargs. */
 export function commandNames(text: string): string[] {
   const names: string[] = [];
   let expecting = true;

@@ -1,8 +1,8 @@
-// The code blocks of a model's reply that are to be run, found as CommonMark finds them, in linear time. Pure. Invariants:
-// 1. Only a fenced, closed block runs: a reply cut off in mid-block must not run half a command.
-// 2. A block of data is never executed; python and javascript only when the workflow says so; an untagged block only when it
-//    is the one block of the reply.
-// 3. What does not run, a block or lines of one, is listed with the reason.
+// Finds the code blocks of a model's reply that are to be run. It follows CommonMark, in linear time. Pure. Invariants:
+// 1. Only a fenced, closed block runs: a reply that was cut off inside a block must not run half a command.
+// 2. A data block is never executed. Python and javascript blocks run only when the workflow allows them. An untagged block runs only when
+//    it is the only block of the reply.
+// 3. Every skipped block, or skipped lines of a block, is listed with the reason.
 
 import { BlockScanner } from "@markmill/definition/markdown";
 import type { CommandKind } from "../port.ts";
@@ -11,12 +11,12 @@ import { readCommands } from "./read-commands.ts";
 export interface CommandBlock {
   readonly kind: CommandKind;
   readonly text: string;
-  /** Of the opening fence in the reply, from 1. */
+  /** The line of the opening fence in the reply, from 1. */
   readonly line: number;
 }
 
 export interface SkippedBlock {
-  /** Of the opening fence, from 1. */
+  /** The line of the opening fence, from 1. */
   readonly line: number;
   readonly tag: string;
   readonly reason:
@@ -26,7 +26,7 @@ export interface SkippedBlock {
     | "untagged among others"
     | "empty"
     | "too long"
-    /** So many lines of a session block are output; its commands run. */
+    /** `lines` lines of a session block are output and are skipped. The block's commands run. */
     | "output"
     /** The rest of the reply, from this line on, was not searched. */
     | "beyond the cap";
@@ -34,12 +34,12 @@ export interface SkippedBlock {
 }
 
 export interface ExtractOptions {
-  /** Interpreters the workflow allows besides the shell. */
+  /** Interpreters that the workflow allows besides the shell. */
   readonly interpreters?: readonly Exclude<CommandKind, "shell">[];
 }
 
 export const MAX_BLOCK_BYTES = 64 * 1024;
-/** A reply beyond this is not searched: no model writes commands after a megabyte. */
+/** A longer reply is searched only up to here: no model writes commands after a megabyte. */
 export const MAX_REPLY_CHARS = 1024 * 1024;
 
 const kinds: Readonly<Record<string, CommandKind>> = {
@@ -60,7 +60,7 @@ const kinds: Readonly<Record<string, CommandKind>> = {
   js: "javascript",
   node: "javascript",
 };
-/** Only these show output between their commands. */
+/** Only blocks with these tags show output between their commands. */
 const sessionTags = new Set(["console", "shell-session", "shellsession", "sh-session", "bash-session", "terminal"]);
 
 export function extractCommands(
@@ -129,7 +129,7 @@ function collectFenced(source: string): Fenced[] {
       else open?.lines.push(scanner.contentOf(text));
       continue;
     }
-    // The list or quote that held the block has ended, and the block with it.
+    // The list or quote that contained the block has ended, so the block has ended too.
     end(false);
     if (line.is === "fence") open = { info: line.info, lines: [], line: index + 1 };
   }

@@ -1,18 +1,18 @@
-// The commands of a shell block, without the prompts it was written with. Pure. Invariants:
-// 1. In a shell block (`bash`, `sh`, ...) every line is kept; only a prompt before a command is taken away.
+// Reads the commands of a shell block and removes the prompts in front of them. Pure. Invariants:
+// 1. In a shell block (`bash`, `sh`, ...) every line is kept; only a prompt before a command is removed.
 // 2. In a session block (`console`, ...) that shows prompts, lines that belong to no command are output. They are counted.
-// 3. Here-documents and quotations are kept whole, prompts and all; only the `> ` bash itself would have shown goes.
+// 3. Here-documents and quotations stay whole, including their prompts. Only the `> ` that bash itself would show is removed.
 
 import { ShellReader } from "./shell-reader.ts";
 
 export interface ReadCommands {
   readonly text: string;
-  /** Lines taken for output. */
+  /** The number of lines treated as output. */
   readonly outputLines: number;
 }
 
 const prompt = /^\s*\$(?: (.*))?$/;
-/** Also `name@host:~/folder$ `, as terminals show it. */
+/** Also matches `name@host:~/folder$ `, as terminals show it. */
 const sessionPrompt = /^\s*(?:\[?[\w.-]{1,64}@[\w.-]{1,64}[ :][^$#]{0,200}[$#]|\$)(?: (.*))?$/;
 const secondPrompt = /^> ?(.*)$/;
 
@@ -24,9 +24,9 @@ export function readCommands(block: string, shows: "commands" | "session"): Read
   const reader = new ShellReader();
   const kept: string[] = [];
   let outputLines = 0;
-  /** The command at hand began with a prompt, so `> ` lines go on with it. */
+  /** The current command started with a prompt, so lines with `> ` continue it. */
   let prompted = false;
-  /** Lines of the here-document at hand are led by `> `. */
+  /** Lines of the current here-document start with `> `. */
   let led = false;
   const keep = (line: string) => {
     reader.next(line);
@@ -58,7 +58,7 @@ export function readCommands(block: string, shows: "commands" | "session"): Read
   return { text: kept.join("\n"), outputLines };
 }
 
-/** What stands in a here-document is no prompt. */
+/** Text inside a here-document is not a prompt. */
 function showsPrompts(lines: readonly string[], first: RegExp): boolean {
   const reader = new ShellReader();
   return lines.some((line) => {
@@ -68,7 +68,7 @@ function showsPrompts(lines: readonly string[], first: RegExp): boolean {
   });
 }
 
-/** Whether each line of the here-document, its end included, was written with bash's second prompt. */
+/** Whether each line of the here-document, including its end, starts with bash's second prompt. */
 function isLed(lines: readonly string[], from: number, reader: ShellReader): boolean {
   const { document } = reader;
   if (document === undefined) return false;

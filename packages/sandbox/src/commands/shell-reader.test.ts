@@ -7,7 +7,7 @@ const after = (...lines: string[]) => {
   return reader;
 };
 
-describe("here-documents", () => {
+describe("here-documents in shell text", () => {
   it.each([
     ["cat <<EOF", "EOF"],
     ["cat << EOF", "EOF"],
@@ -33,12 +33,12 @@ describe("here-documents", () => {
     expect(reader.document).toBeUndefined();
   });
 
-  it("ends <<- after tabs, and << not", () => {
+  it("<<- ends at its word after tabs, and << does not", () => {
     expect(after("cat <<-EOF", "\t\tEOF").document).toBeUndefined();
     expect(after("cat <<EOF", "\tEOF").document).toBeDefined();
   });
 
-  it("reads several of one line in their order", () => {
+  it("several here-documents of one line are read in their order", () => {
     const reader = after("diff <(cat <<A) <(cat <<B)");
     expect(reader.document?.delimiter).toBe("A");
     reader.next("B");
@@ -58,19 +58,19 @@ describe("here-documents", () => {
     "echo $((1<<EOF))",
     "((x <<= 2))",
     "echo $(( (1) << 3 ))",
-  ])("%s announces none", (line) => {
+  ])("%s starts no here-document", (line) => {
     // An escaped first bracket leaves a plain redirection.
     expect(after(line).document).toBeUndefined();
   });
 });
 
-describe("text and open commands", () => {
-  it.each(["echo 'a", 'echo "a', "echo $'a\\'", 'echo "$(ls "', "ls \\"])("%s goes on as text", (line) => {
+describe("complete and incomplete shell commands", () => {
+  it.each(["echo 'a", 'echo "a', "echo $'a\\'", 'echo "$(ls "', "ls \\"])("after %s the next line is text", (line) => {
     expect(after(line).inText).toBe(true);
   });
 
   it.each(["echo 'a'", 'echo "a $(ls ")") b"', "echo it\\'s", "ls # it's", `echo \${x:-'a'}`, "echo `ls 'a'`"])(
-    "%s is complete",
+    "%s is a complete command",
     (line) => {
       const reader = after(line);
       expect([reader.inText, reader.isOpen]).toEqual([false, false]);
@@ -78,14 +78,14 @@ describe("text and open commands", () => {
   );
 
   it.each(["for x in 1 2; do", "if true", "f() {", "(cd x", "cat x |", "a &&", "case $x in", "while read -r x"])(
-    "%s is open, but no text",
+    "%s is an open command, but the next line is not text",
     (line) => {
       const reader = after(line);
       expect([reader.inText, reader.isOpen]).toEqual([false, true]);
     },
   );
 
-  it("closes what it opened", () => {
+  it("loops, conditions, functions and case are complete after their end", () => {
     expect(after("for x in if do; do", "  if test $x; then", "echo done", "fi", "done").isOpen).toBe(false);
     expect(after("f() {", "  echo {", "}", "f").isOpen).toBe(false);
     expect(after("case $x in", "a) echo b ;;", "esac").isOpen).toBe(false);

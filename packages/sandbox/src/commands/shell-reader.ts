@@ -1,6 +1,6 @@
-// Shell text line by line, as far as it takes to tell a command from what only looks like one: is the next line inside a
-// here-document or a quotation, does it go on with a command? Pure. It reads the way bash does for what people and models
-// write; where it errs a line is kept as it stands, never left out. Work is linear in the text.
+// Reads shell text line by line, to find out whether the next line is inside a here-document or a quotation, or continues a command. Pure.
+// It reads as bash does, for text that people and models write. If it errs, a line is kept unchanged, never dropped. The work is linear in
+// the text.
 
 type Context =
   /** `paren`: a group, a subshell or a command substitution. */
@@ -13,7 +13,7 @@ export interface HereDocument {
   readonly withoutTabs: boolean;
 }
 
-/** Quotations and substitutions inside each other; what is deeper is not told apart, so that work stays linear. */
+/** The maximum nesting of quotations and substitutions. Deeper levels are not distinguished, so that the work stays linear. */
 const MAX_CONTEXTS = 64;
 
 const opening = new Set(["if", "for", "while", "until", "select", "case", "{"]);
@@ -26,7 +26,7 @@ export class ShellReader {
   #at = 0;
   #depth = 0;
   #continued = false;
-  /** A pipe or `&&` at the end of the last line wants another. */
+  /** The last line ends with a pipe or `&&`, so another line must follow. */
   #awaiting = false;
   #expecting = true;
 
@@ -35,13 +35,13 @@ export class ShellReader {
     return this.#documents[this.#at];
   }
 
-  /** The next line is text of a here-document, of a quotation, or of a line that a backslash goes on with. */
+  /** The next line is text of a here-document, of a quotation, or of a line that ends with a backslash. */
   get inText(): boolean {
     const top = this.#contexts.at(-1)?.is;
     return this.document !== undefined || this.#continued || top === "single" || top === "escaped" || top === "double";
   }
 
-  /** The command is not complete: the next line goes on with it. */
+  /** The command is not complete: the next line continues it. */
   get isOpen(): boolean {
     return this.inText || this.#contexts.length > 0 || this.#depth > 0 || this.#awaiting;
   }
@@ -132,7 +132,7 @@ export class ShellReader {
     return at + 1;
   }
 
-  /** `$(`, `$((`, `${` and backticks; null: nothing of the kind starts here. */
+  /** Handles `$(`, `$((`, `${` and backticks. Returns null if none of them starts here. */
   #substitution(line: string, at: number): number | null {
     const next = line[at + 1];
     if (line[at] === "`") {
@@ -168,7 +168,7 @@ export class ShellReader {
         this.#continued = at === line.length - 1;
         return at + 2;
       case "#":
-        // A comment only where a word could begin.
+        // A comment can start only where a word can start.
         if (at === 0 || /[\s;&|()]/.test(line[at - 1] ?? "")) return line.length;
         return at + 1;
       case "'":
@@ -203,7 +203,7 @@ export class ShellReader {
     }
   }
 
-  /** `<<WORD` and `<<-WORD` announce a here-document; `<<<` is a word given as input. */
+  /** `<<WORD` and `<<-WORD` start a here-document; `<<<` passes a word as input. */
   #redirection(line: string, at: number): number {
     if (line[at + 1] !== "<") return at + 1;
     if (line[at + 2] === "<") return at + 3;

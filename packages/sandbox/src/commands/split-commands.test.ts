@@ -4,8 +4,8 @@ import { MAX_COMMANDS, MAX_SPLIT_LINES, parseOnHost, splitCommands } from "./spl
 const split = (...lines: string[]) => splitCommands(lines.join("\n"), parseOnHost());
 const unused = () => Promise.reject(new Error("the parser must not be asked"));
 
-describe("complete commands", () => {
-  it("gives one command per plain line, without asking the parser", async () => {
+describe("splitting a block into commands", () => {
+  it("makes one command of each plain line, without calling the parser", async () => {
     expect(await splitCommands("ls -la\ncd src && make test > out.txt\necho $HOME", unused)).toEqual([
       "ls -la",
       "cd src && make test > out.txt",
@@ -13,7 +13,7 @@ describe("complete commands", () => {
     ]);
   });
 
-  it("keeps a loop, an if and a case whole, indented or flush left", async () => {
+  it("keeps a loop, an if and a case whole, with or without indentation", async () => {
     expect(await split("for x in 1 2 3; do", '  echo "$x"', "done", "if true", "then", "echo yes", "fi", "ls")).toEqual(
       ['for x in 1 2 3; do\n  echo "$x"\ndone', "if true\nthen\necho yes\nfi", "ls"],
     );
@@ -32,21 +32,21 @@ describe("complete commands", () => {
     expect(await split(...loop)).toEqual([loop.join("\n")]);
   });
 
-  it("keeps a function whole and its call apart", async () => {
+  it("keeps a function whole and separates its call", async () => {
     expect(await split("greet() {", '  echo "hi $1"', "}", "greet you")).toEqual([
       'greet() {\n  echo "hi $1"\n}',
       "greet you",
     ]);
   });
 
-  it("keeps a here-document whole, also one that looks like commands", async () => {
+  it("keeps a here-document whole, even if its text looks like commands", async () => {
     expect(await split("cat > run.sh <<'EOF'", "for x in; do", "$(", "EOF", "sh run.sh")).toEqual([
       "cat > run.sh <<'EOF'\nfor x in; do\n$(\nEOF",
       "sh run.sh",
     ]);
   });
 
-  it("joins continuations: backslash, pipe, open quote", async () => {
+  it("joins lines that continue: backslash, pipe, open quote", async () => {
     expect(await split("echo a \\", "  b", "cat x |", "  sort", 'echo "one', 'two"')).toEqual([
       "echo a \\\n  b",
       "cat x |\n  sort",
@@ -54,11 +54,11 @@ describe("complete commands", () => {
     ]);
   });
 
-  it("gives what never completes as one last command, for bash to complain about", async () => {
+  it("returns an incomplete command as one last command, so that bash reports its error", async () => {
     expect(await split("ls", "if true; then", "echo x")).toEqual(["ls", "if true; then\necho x"]);
   });
 
-  it("does not execute while it parses", async () => {
+  it("executes nothing while it parses", async () => {
     const canary = `/tmp/split-canary-${process.pid}`;
     await split(
       `touch ${canary}; "$(touch ${canary})"`,
@@ -71,26 +71,26 @@ describe("complete commands", () => {
     expect(existsSync(canary)).toBe(false);
   });
 
-  it("is not led astray by a quote in the block", async () => {
+  it("handles quotes in the block", async () => {
     expect(await split("echo 'it'\\''s'; (exit 3)", 'echo "\'"')).toEqual(["echo 'it'\\''s'; (exit 3)", 'echo "\'"']);
   });
 });
 
-describe("comments and blank lines", () => {
-  it("attaches comments to the command that follows, the last ones to the command before", async () => {
+describe("comments and blank lines in a block", () => {
+  it("comments belong to the command that follows, the last ones to the command before", async () => {
     expect(await split("# list", "ls", "", "# then", "# count", "wc -l a", "# done")).toEqual([
       "# list\nls",
       "# then\n# count\nwc -l a\n# done",
     ]);
   });
 
-  it("finds no command in comments alone", async () => {
+  it("a block of comments contains no command", async () => {
     expect(await split("# nothing", "", "# to do")).toEqual([]);
   });
 });
 
-describe("commands that need one shell", () => {
-  it("keeps a background job together with what speaks of it, and no more", async () => {
+describe("commands that need the same shell", () => {
+  it("a background job stays with the commands that refer to it, and with no others", async () => {
     expect(await split("node server.js &", "PID=$!", "sleep 1", "kill $PID", "ls")).toEqual([
       "node server.js &\nPID=$!",
       "sleep 1",
@@ -100,11 +100,11 @@ describe("commands that need one shell", () => {
     expect(await split("a &", "b &", "wait", "ls")).toEqual(["a &\nb &\nwait", "ls"]);
   });
 
-  it("leaves a background job alone when nothing speaks of it", async () => {
+  it("a background job stays alone when no command refers to it", async () => {
     expect(await split("node server.js &", "sleep 1")).toEqual(["node server.js &", "sleep 1"]);
   });
 
-  it("keeps the rest of the block with a setting of the shell", async () => {
+  it("the rest of the block stays with a command that changes the shell", async () => {
     expect(await split("ls", "set -euo pipefail", "false", "echo no")).toEqual([
       "ls",
       "set -euo pipefail\nfalse\necho no",
@@ -112,20 +112,20 @@ describe("commands that need one shell", () => {
   });
 });
 
-describe("caps", () => {
-  it("runs a very long block as one script", async () => {
+describe("limits of splitting a block", () => {
+  it("a very long block runs as one script", async () => {
     const lines = Array.from({ length: MAX_SPLIT_LINES + 1 }, () => "echo 'x'");
     expect(await splitCommands(lines.join("\n"), unused)).toHaveLength(1);
   });
 
-  it("never gives more commands than the cap, and loses none", async () => {
+  it("there are never more commands than the limit, and no line is lost", async () => {
     const lines = Array.from({ length: MAX_COMMANDS + 20 }, (_, index) => `echo ${index}`);
     const commands = await splitCommands(lines.join("\n"), unused);
     expect(commands).toHaveLength(MAX_COMMANDS);
     expect(commands.join("\n")).toBe(lines.join("\n"));
   });
 
-  it("ignores a parser that answers nonsense: every line still runs once, in order", async () => {
+  it("with a parser that answers nonsense, every line still runs once and in order", async () => {
     const text = "echo 'a'\necho 'b'\necho 'c'";
     for (const answer of ["", "9\n", "2\n1\n2\nx\n", "-1\n3"]) {
       const commands = await splitCommands(text, () => Promise.resolve(answer));

@@ -1,9 +1,10 @@
-// A shell block as complete commands, by the shell's own parser. Invariants:
-// 1. Every line of the block is in exactly one command, in order: joined by newlines they are the block again (comments and
-//    blank lines included, attached to the command that follows).
-// 2. Nothing of the block is executed to find out: bash only parses (`-n`).
-// 3. Commands that belong to one shell stay together: what sets the shell itself (`set -e`, `trap`, `umask`, ...) keeps the rest
-//    of the block, a background job keeps what speaks of it (`$!`, `wait`, `%1`), since each command gets a fresh bash.
+// Splits a shell block into complete commands, with the shell's own parser. Invariants:
+// 1. Every line of the block is in exactly one command, in order. Joined by newlines, the commands are the block again. Comments and blank
+//    lines belong to the command that follows.
+// 2. The split never executes the block: bash only parses it (`-n`).
+// 3. Commands that need the same shell stay together, since each command gets a fresh bash. After a command that changes the shell itself
+//    (`set -e`, `trap`, `umask`, ...), the rest of the block stays with it. A background job stays with the commands that refer to it
+//    (`$!`, `wait`, `%1`).
 
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -11,10 +12,10 @@ import type { Session } from "../port.ts";
 import { quoteForBash } from "../session-script.ts";
 import { trimFirstBlankLines, trimLastNewlines } from "./trim-newlines.ts";
 
-/** Runs a constant bash script of ours with the block as quoted data and gives what it printed. */
+/** Runs a constant bash script of ours, with the block as quoted data, and returns its output. */
 export type BashParser = (script: string) => Promise<string>;
 
-/** Parsing costs one bash per line; a longer block runs as one script. */
+/** Parsing costs one bash per line. A longer block runs as one script. */
 export const MAX_SPLIT_LINES = 200;
 export const MAX_COMMANDS = 100;
 
@@ -30,12 +31,12 @@ export async function splitCommands(block: string, parse: BashParser): Promise<s
   return [...commands.slice(0, MAX_COMMANDS - 1), commands.slice(MAX_COMMANDS - 1).join("\n")];
 }
 
-/** Parses where the commands will run, under the session's limits. The right parser for text of unknown origin. */
+/** Parses inside the session, under the session's limits. Use it for text of unknown origin. */
 export function parseInSession(session: Session): BashParser {
   return async (script) => (await session.run({ kind: "shell", text: script, trust: "foreign", aside: true })).output;
 }
 
-/** Parses on this machine, with little memory and time. For text of our own, and for tests. */
+/** Parses on this machine, with little memory and time. Use it for our own text and for tests. */
 export function parseOnHost(): BashParser {
   return async (script) => {
     const limited = `ulimit -t 10 -v 1048576 -c 0; ${script}`;
@@ -49,9 +50,9 @@ export function parseOnHost(): BashParser {
 }
 
 /**
- * Prints the number of each line that completes a command. An open here-document is only a warning to `bash -n`, so any message
- * counts as incomplete; a trailing backslash at end of file is no message, so it is looked for. `$?` stays what it was, so that
- * the block's first command sees the one before it.
+ * Prints the number of each line that completes a command. `bash -n` only warns about an open here-document, so any message counts as
+ * incomplete. A trailing backslash at the end causes no message, so the script checks for it. The script keeps `$?`, so that the block's
+ * first command sees the status of the previous command.
  */
 function renderParse(lines: readonly string[]): string {
   return `(
@@ -69,7 +70,7 @@ builtin exit "$__mm_status"
 )`;
 }
 
-/** Only growing numbers within the block count; whatever else was printed cannot make a line run twice or not at all. */
+/** Accepts only increasing line numbers within the block. Other output cannot make a line run twice or not at all. */
 function readEnds(printed: string, count: number): number[] {
   const ends: number[] = [];
   for (const line of printed.split("\n")) {
@@ -125,7 +126,7 @@ function keepTogether(commands: readonly string[]): string[] {
 
 const reserved = /^(if|then|else|elif|fi|for|while|until|do|done|case|esac|select|function|time|coproc|in)$/;
 
-/** A line that is a complete command beyond doubt, or none at all: nothing quoted, nothing nested, nothing left open. */
+/** Whether the line is certainly one complete command, or no command: it has no quotes, no nesting, and nothing left open. */
 function isPlainLine(line: string): boolean {
   if (isBlankOrComment(line)) return true;
   if (!/^[A-Za-z0-9_./=:,@%+\- ~*?$>&|;]+$/.test(line) || /(\||&&)\s*$/.test(line) || /^\s*[&|;]/.test(line))

@@ -1,10 +1,10 @@
-// What EXECUTE leaves in RESULT and EXIT_CODE. Pure. Invariants:
-// 1. Per command: `$ ` and the command (`> ` before its further lines), its output, a newline; nothing found to run gives the
-//    empty text.
-// 2. After the output stands one line `[…]` for each thing that did not go well: a non-zero exit, a clock, lack of memory, a cut.
-// 3. Output cannot write such lines. A line of output that could be taken for a command or a note of ours is led by `| `; all
-//    other output stands as it was written. So a line that begins with `$ ` is a command that ran, and nothing else is.
-// 4. EXIT_CODE is the last one that is not 0, or 0. A command killed by a clock counts as 124, a refused one as 126.
+// Formats the text that EXECUTE stores in RESULT, and computes EXIT_CODE. Pure. Invariants:
+// 1. Each command gives `$ ` and the command (`> ` before its further lines), its output, and a newline. Without any command the text is
+//    empty.
+// 2. After the output comes one line `[…]` for each problem: a non-zero exit, a timeout, lack of memory, cut output.
+// 3. Output cannot imitate such lines. An output line that looks like a command or one of our notes gets the prefix `| `; all other output
+//    stays unchanged. So every line that begins with `$ ` is a command that ran.
+// 4. EXIT_CODE is the last exit code that is not 0, or 0. A command killed by a clock counts as 124, a refused command as 126.
 
 import { constants } from "node:os";
 import { neutraliseText } from "../neutralise-output.ts";
@@ -14,7 +14,7 @@ import { trimLastNewlines } from "./trim-newlines.ts";
 export type TranscriptEntry =
   | { readonly kind: "ran"; readonly command: string; readonly outcome: CommandOutcome }
   | { readonly kind: "refused"; readonly command: string; readonly message: string }
-  /** What the reader must know besides, such as a block that did not run. */
+  /** A further note for the reader, for example about a block that did not run. */
   | { readonly kind: "note"; readonly text: string };
 
 const TIMED_OUT_CODE = 124;
@@ -48,25 +48,25 @@ function outputLines({ output, gap }: CommandOutcome): string[] {
   return [...marked(trimmed), output.slice(gap.from, gap.to), ...marked(tail)];
 }
 
-/** Lines of output, those that pose as ours led by a bar. */
+/** The lines of output. A line that imitates our own lines gets a bar in front. */
 function marked(text: string): string[] {
   return text.split("\n").map((line, index) => (poses(line, index === 0) ? `| ${line}` : line));
 }
 
-/** Looked at as a reader sees it: wide and small forms of a sign, and white space before it, make no difference. */
+/** Compares the line as a reader sees it: full-width and small forms of a character, and leading white space, make no difference. */
 function poses(line: string, first: boolean): boolean {
   const start = line.trimStart().slice(0, 200).normalize("NFKC");
   if (/^[$💲](?:\s|$)/u.test(start)) return true;
-  // Right behind a command, a second prompt would go on with it.
+  // Directly after a command, a second prompt would look like its continuation.
   if (first && /^[>›❯»]/u.test(start)) return true;
   if (!/^\p{Ps}/u.test(start) || start.startsWith("(") || start.startsWith("{")) return false;
   return ourWords.test(start.toLowerCase()) || mixedLetters.test(start.toLowerCase());
 }
 
-/** How our notes begin: those below, the collector's, those of the policy and of blocks that did not run. */
+/** How our notes start: the notes below, those of the output collector, of the policy, and of blocks that did not run. */
 const ourWords =
   /^.\s*(?:exit\b|timed?\b|out of\b|output\b|killed\b|signal\b|\d+ (?:bytes|lines?)\b|refused\b|the .{1,60}\bblock\b|the reply\b|no commands?\b)/u;
-/** Latin letters with others in one word: an imitation of a word. */
+/** Latin letters mixed with other letters in one word: an imitation of a word. */
 const mixedLetters = new RegExp(
   ["[a-z]OTHER", "OTHER[a-z]"]
     .join("|")
@@ -85,7 +85,7 @@ function notesOf(outcome: CommandOutcome): string[] {
   ];
 }
 
-/** bash's word for a death by signal; a program can end itself with the same number. */
+/** bash uses this exit code for a process that a signal killed. A program can also exit with the same number. */
 function signalNote(exitCode: number): string {
   const name = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128)?.[0];
   return name === undefined ? "" : `: as after a kill by ${name}`;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EngineHost } from "./engine-host.ts";
 
-/** An engine that answers pings and nothing else, as one does whose containerd hangs. */
+/** An engine that answers only pings, like an engine whose containerd hangs. */
 const server = createServer((request, response) => {
   if (request.url?.startsWith("/_ping")) response.end("OK");
 });
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 describe("a call to an engine", () => {
-  it("ends within its bound, whatever it is, and names itself without ids", async () => {
+  it("every kind of call ends within its bound, and its error names the call without ids", async () => {
     const host = await EngineHost.at(`unix://${join(directory, "engine.sock")}`, { callMs: 100 });
     const { docker } = host;
     const container = docker.getContainer("c0ffee1");
@@ -55,7 +55,7 @@ describe("a call to an engine", () => {
         }),
       ),
     );
-    // It answers pings: other calls are still tried.
+    // It answers pings, so other calls are still tried.
     expect(host.pulse.away).toBe(false);
     host.pulse.close();
   });

@@ -1,17 +1,17 @@
 /**
- * Bounds for every call of a client to its Docker engine, in the one place through which the library sends them all.
+ * Puts bounds on every call of a client to its Docker engine. It wraps the one function through which the library sends all calls.
  *
  * B1  A call ends within `callMs`, with its answer or with SANDBOX_ENGINE_UNREACHABLE.
- * B2  A stream that a call has opened has no bound while the engine answers pings. It is destroyed, with that error, when the engine is
- *     given up.
- * B3  An engine that is away is asked nothing but pings.
+ * B2  A stream that a call has opened has no bound while the engine answers pings. When the engine is given up, the stream is destroyed
+ *     with that error.
+ * B3  An unreachable engine receives only pings.
  */
 import type Docker from "dockerode";
 import type { EngineBounds } from "./engine-bounds.ts";
 import { EnginePulse } from "./engine-pulse.ts";
 import { engineUnreachable } from "./translate-engine-error.ts";
 
-/** What the library's own way to the engine takes, as far as it is looked at here. */
+/** The parts of the library's dial options that this file reads. */
 interface DialOptions {
   readonly path: string;
   readonly method?: string;
@@ -76,16 +76,16 @@ function watchStream(pulse: EnginePulse, result: unknown): void {
   if (!isStream(result)) return;
   const release = pulse.watch((error) => result.destroy(error));
   result.on("close", release);
-  // Who reads the stream hears of it, too; without anybody it would end the process.
+  // The reader of the stream receives the error too. Without any listener the error would end the process.
   result.on("error", () => {});
 }
 
-/** An answer that came after its call was given up. */
+/** Destroys an answer that arrived after its call was given up. */
 function destroy(result: unknown): void {
   if (isStream(result)) result.destroy();
 }
 
-/** As in "POST /containers/start": no id and no value. */
+/** For example "POST /containers/start": no id and no value. */
 function nameOf({ method = "GET", path }: DialOptions): string {
   const [place = ""] = path.split("?");
   const words = place.split("/").filter((part) => !/[0-9]/.test(part));

@@ -11,8 +11,8 @@ const wish = {
   lifetimeSeconds: 60,
 };
 
-describe("containerTemplate", () => {
-  it("asks for no more cores than the engine has, and never for none", () => {
+describe("the container template", () => {
+  it("requests at most the cores of the engine, and never zero cores", () => {
     const cores = (cpus: number) =>
       containerTemplate(
         { ...wish, limits: { ...defaultLimits, cpus } },
@@ -23,7 +23,7 @@ describe("containerTemplate", () => {
     expect(cores(0.0001)).toBe(1e7);
   });
 
-  it("sets swappiness only where the kernel has it", () => {
+  it("sets swappiness only where the kernel supports it", () => {
     const one = containerTemplate(wish, { cgroupVersion: "1", cpus: 2, remapped: false }).HostConfig;
     const two = containerTemplate(wish, { cgroupVersion: "2", cpus: 2, remapped: false }).HostConfig;
     expect(one.MemorySwappiness).toBe(0);
@@ -31,7 +31,7 @@ describe("containerTemplate", () => {
     expect(two.MemorySwap).toBe(two.Memory);
   });
 
-  it("gives nothing of the host to the container, whatever the wish", () => {
+  it("gives the container no access to the host, for any request", () => {
     const { HostConfig } = containerTemplate(
       { ...wish, runtime: "runsc" },
       { cgroupVersion: "2", cpus: 2, remapped: false },
@@ -51,7 +51,7 @@ describe("containerTemplate", () => {
     expect(HostConfig).toMatchObject({ Runtime: "runsc", NetworkMode: "none", Privileged: false });
   });
 
-  it("bounds every writable place in bytes and inodes, without devices or set-uid programs", () => {
+  it("bounds every writable folder in bytes and inodes, without devices or set-uid programs", () => {
     const { Tmpfs = {} } = containerTemplate(wish, { cgroupVersion: "2", cpus: 2, remapped: false }).HostConfig;
     expect(Object.keys(Tmpfs).sort()).toEqual(["/dev/shm", "/tmp", "/workspace"]);
     for (const options of Object.values(Tmpfs)) expect(options).toMatch(/nosuid,nodev.*nr_inodes=\d+/);
@@ -59,7 +59,7 @@ describe("containerTemplate", () => {
   });
 
   it.each([16, 64, 96, 512, 4096])(
-    "leaves a process the memory it was promised when every place is full (%i MiB)",
+    "leaves processes their promised memory when every folder is full (%i MiB)",
     (mib) => {
       const limits = { ...defaultLimits, memoryBytes: mib * 1024 * 1024, diskBytes: mib * 1024 * 1024 };
       for (const scratch of [undefined, "/autograder" as const]) {
@@ -76,7 +76,7 @@ describe("containerTemplate", () => {
     },
   );
 
-  it("bounds System V memory, but not on an engine that may not set it", () => {
+  it("bounds System V memory, except on an engine that may not set it", () => {
     const sysctls = (remapped: boolean) =>
       containerTemplate(wish, { cgroupVersion: "2", cpus: 2, remapped }).HostConfig.Sysctls;
     expect(Object.keys(sysctls(false) ?? {})).toEqual(["kernel.shmall", "kernel.msgmni", "kernel.sem"]);
@@ -84,7 +84,7 @@ describe("containerTemplate", () => {
   });
 });
 
-describe("read-only places", () => {
+describe("read-only folders of a container", () => {
   it("are owned by the keeper, a user that commands cannot become", () => {
     const { Tmpfs = {} } = containerTemplate(
       { ...wish, readOnly: ["/judge", "/submission"] },
@@ -95,8 +95,8 @@ describe("read-only places", () => {
   });
 });
 
-describe("pickUid", () => {
-  it("never gives a uid that is taken while one is free", () => {
+describe("picking a uid", () => {
+  it("never returns a taken uid while another is free", () => {
     const taken = new Set<number>();
     for (let turn = 0; turn < 1_000; turn += 1) {
       const uid = pickUid(taken);
@@ -109,8 +109,8 @@ describe("pickUid", () => {
   });
 });
 
-describe("labels", () => {
-  it("come back as they went", () => {
+describe("container labels", () => {
+  it("are the same after writing and reading", () => {
     const labels = {
       app: "markmill",
       run: "r1",

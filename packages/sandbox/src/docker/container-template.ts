@@ -1,12 +1,12 @@
-// What the engine is asked to create for a session: one fixed, hardened shape; only limits, labels and the image vary.
+// Builds the create request for a session's container: one fixed, hardened shape. Only limits, labels and the image vary.
 // Invariants:
-// 1. Every field that confines is set here and nowhere else. Nothing of a workflow's text reaches a field but through limits,
+// 1. This file sets every field that confines the container; no other file does. A workflow's text reaches a field only through limits,
 //    checked ids and the allow-listed image.
-// 2. The container's own process and the commands have different uids: a command cannot signal what keeps its container alive.
-// 3. Read-only places belong to the keeper's uid: commands can read what is there and nothing more.
-// 4. Nothing is on the host: the workspace and /tmp are sized tmpfs, so what a session wrote is gone with its container.
+// 2. The container's own process and the commands have different uids: a command cannot signal the process that keeps its container alive.
+// 3. Read-only folders belong to the keeper's uid: commands can read them but not change them.
+// 4. Nothing is on the host. The workspace and /tmp are tmpfs with a size limit, so the session's files disappear with its container.
 // 5. Memory that outlives the processes of a command (files, inodes, System V segments and messages) is bounded below the container's
-//    memory. A command that fills every place gets "no space left", and the next command still has memory to start.
+//    memory. A command that fills all of it gets "no space left", and the next command still has memory to start.
 
 import { randomInt } from "node:crypto";
 import type Docker from "dockerode";
@@ -17,7 +17,7 @@ import { keeper } from "./keeper-script.ts";
 import { KEEPER_SCORE } from "./memory-scores.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 
-/** Uids of the sandbox image's /etc/passwd; below 65536 so that a remapped or rootless engine has them. */
+/** Uids of the sandbox image's /etc/passwd. They are below 65536, so that a remapped or rootless engine has them. */
 const FIRST_UID = 50_000;
 const UIDS = 1_000;
 export const KEEPER_UID = 49_999;
@@ -25,7 +25,7 @@ export const KEEPER_UID = 49_999;
 /** Room for the engine to start an exec when the session's own processes are at their limit (runc itself has ~10 threads). */
 const EXEC_PROCESSES = 32;
 const SHARED_MEMORY_BYTES = 64 * 1024 * 1024;
-/** The share of the memory that the inodes of one place may take, and what the kernel needs for one, its name included. */
+/** The share of the memory that the inodes of one writable folder may use, and the kernel memory for one inode including its name. */
 const INODE_SHARE = 1 / 6;
 const INODE_BYTES = 1280;
 const MAX_INODES = 100_000;
@@ -33,7 +33,7 @@ const MIN_INODES = 2_000;
 const SHARED_MEMORY_INODES = 1024;
 const OPEN_FILES = 1024;
 const STACK_BYTES = 64 * 1024 * 1024;
-/** System V: pages of all segments together, numbers of queues and of semaphores. The kernel's own bounds are gigabytes. */
+/** System V limits: pages of all segments together, number of queues, number of semaphores. The kernel's own defaults are gigabytes. */
 const SYSTEM_V = { "kernel.shmall": "4096", "kernel.msgmni": "64", "kernel.sem": "250 3200 32 64" };
 
 const seccompText = JSON.stringify(seccompProfile);
@@ -44,7 +44,7 @@ export interface ContainerWish {
   readonly limits: Limits;
   readonly uid: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** The container ends itself after this, whoever has died. */
+  /** The container ends itself after this time, even if all workers have crashed. */
   readonly lifetimeSeconds: number;
   readonly runtime?: string | undefined;
   readonly apparmorProfile?: string | undefined;
@@ -85,7 +85,7 @@ export function containerTemplate(
       Tmpfs: {
         [WORKSPACE]: `${scratch},mode=0700,uid=${uid},gid=${uid}`,
         "/tmp": `${scratch},mode=1777`,
-        // The engine's own has no bound on inodes.
+        // The engine's default /dev/shm has no limit on inodes.
         "/dev/shm": `rw,noexec,nosuid,nodev,size=${sharedMemory},nr_inodes=${SHARED_MEMORY_INODES},mode=1777`,
         ...(wish.scratch === undefined ? {} : { [wish.scratch]: `${scratch},mode=0700,uid=${uid},gid=${uid}` }),
         ...Object.fromEntries(
@@ -100,14 +100,15 @@ export function containerTemplate(
         `seccomp=${seccompText}`,
         ...(wish.apparmorProfile === undefined ? [] : [`apparmor=${wish.apparmorProfile}`]),
       ],
-      // The kernel counts files in a tmpfs as memory. A full disk must read as a full disk, not as a kill; the jail counts alike.
+      // The kernel counts files in a tmpfs as memory. A full disk must look like a full disk, not like an out-of-memory kill. The jail
+      // counts the same way.
       Memory: memory,
       MemorySwap: memory,
       // cgroup v2 has no swappiness; equal memory and swap limits already leave no swap.
       ...(facts.cgroupVersion === "1" ? { MemorySwappiness: 0 } : {}),
       OomKillDisable: false,
       OomScoreAdj: KEEPER_SCORE,
-      // The engine refuses more cores than it has; fewer is a tighter limit.
+      // The engine refuses more cores than it has; fewer cores are a tighter limit.
       NanoCpus: Math.max(1e7, Math.round(Math.min(limits.cpus, facts.cpus) * 1e9)),
       PidsLimit: limits.pids + EXEC_PROCESSES,
       Ulimits: [
@@ -116,7 +117,7 @@ export function containerTemplate(
         { Name: "fsize", Soft: largestFile(limits), Hard: largestFile(limits) },
         { Name: "stack", Soft: 8 * 1024 * 1024, Hard: STACK_BYTES },
       ],
-      // An engine in a user namespace may not set them on older kernels, and then starts no container.
+      // On older kernels, an engine in a user namespace may not set sysctls and would start no container.
       ...(facts.remapped ? {} : { Sysctls: SYSTEM_V }),
       IpcMode: "private",
       CgroupnsMode: "private",
@@ -132,12 +133,12 @@ function inodesOf({ memoryBytes }: Limits): number {
   return Math.min(MAX_INODES, Math.max(MIN_INODES, Math.floor((memoryBytes * INODE_SHARE) / INODE_BYTES)));
 }
 
-/** A little above what the disk holds: a program that fills it meets "no space left" before it meets SIGXFSZ. */
+/** Slightly more than the disk size: a program that fills the disk gets "no space left" before it gets SIGXFSZ. */
 export function largestFile(limits: Limits): number {
   return limits.diskBytes + 1024 * 1024;
 }
 
-/** A uid no container of `taken` has, so that its process limit counts this session's processes only. */
+/** Picks a uid that no container in `taken` has, so that its process limit counts only this session's processes. */
 export function pickUid(taken: ReadonlySet<number>): number {
   const start = randomInt(UIDS);
   for (let step = 0; step < UIDS; step += 1) {

@@ -22,7 +22,7 @@ function countedLook(maxEntries: number) {
   return { look: new Counted({ maxEntries }, () => 0), seen };
 }
 
-it("the list of a container is read with a pause before each entry", async () => {
+it("reading the list of a container's files pauses before each entry", async () => {
   const { look, seen } = countedLook(20_000);
   const looked = await parseLook(listOf(3_000), look);
   expect(looked?.manifest.entries.size).toBe(3_000);
@@ -30,7 +30,7 @@ it("the list of a container is read with a pause before each entry", async () =>
   expect(seen.paces).toBeGreaterThanOrEqual(3_000);
 });
 
-it("the list of a container is left where it has more entries than may come", async () => {
+it("reading the list of a container's files stops when there are too many entries", async () => {
   const { look, seen } = countedLook(100);
   await expect(parseLook(listOf(3_000), look)).rejects.toMatchObject({ code: "SANDBOX_CHECKPOINT_TOO_LARGE" });
   expect(seen.entries).toBe(101);

@@ -1,5 +1,5 @@
-// A container's workspace for checkpoints: its files are in its own memory, so programs of the image look at them, in the launcher's
-// shell or in execs of their own, as the session's user. The image cannot be written to, and nothing of the session's environment
+// Reads and writes a container's files for checkpoints. The files are in the container's own memory, so programs of the image read them as
+// the session's user, in the launcher's shell or in their own execs. The image is read-only, and no variable of the session's environment
 // enters an exec.
 
 import { randomBytes } from "node:crypto";
@@ -20,9 +20,9 @@ import { filesFailed, sessionLost, translateEngineError } from "./translate-engi
 
 const POLL_MS = 5;
 const TOOL_MS = 120_000;
-/** What a program in the container has after its own clock, before it is taken for stopped. */
+/** How long a program in the container may exceed its own clock before it counts as stopped. */
 const ANSWER_MS = 3_000;
-/** Of an entry in the list, beside its path. */
+/** The size of a list entry without its path. */
 const LINE_BYTES = 100;
 
 export interface ContainerPlace {
@@ -30,21 +30,21 @@ export interface ContainerPlace {
   readonly host: EngineHost;
   readonly container: Docker.Container;
   readonly uid: number;
-  /** Ends the session, because of what runs in it, and gives the error that says so. */
+  /** Ends the session, because its processes block ours. Returns the error that reports this. */
   readonly endSession: () => Promise<SandboxError>;
 }
 
-/** `launcher`: started when it is asked for, and again after all that runs was ended. */
+/** `launcher`: starts a launcher on the first call, and a new one after all processes were ended. */
 export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launcher>): WorkspaceAccess {
-  // The list names the processes too.
+  // The list contains the processes too.
   let processes: readonly string[] | undefined;
   const list = async (verb: "look" | "processes", look: Look) => {
     const most = look.maxListBytes + look.maxEntries * LINE_BYTES;
     const { code, stdout, stderr } = await ask(place, await launcher(), verb, undefined, most, look);
     if (code !== 0 && code !== 1) throw filesFailed(place.id, stderr);
-    // Says first if there is too much: whether the rest was tried, too, is a matter of which program was faster.
+    // Check first whether there are too many entries. Whether the program tried the rest as well depends only on timing.
     const looked = await parseLook(stdout, look);
-    // Something that went away meanwhile is no failure; something that may not be read is.
+    // A file that disappeared meanwhile is not an error; a file that may not be read is.
     if (code !== 0 && /Permission denied|Input\/output/.test(stderr)) throw filesFailed(place.id, stderr);
     if (looked === undefined) throw filesFailed(place.id, "its list makes no sense");
     return looked;
@@ -59,13 +59,13 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
     processes: async (look) => {
       const known = processes;
       processes = undefined;
-      // However much lies in the workspace: it is not looked at for them.
+      // Listing processes does not scan the workspace, so its size does not matter.
       return known ?? (await list("processes", look)).processes;
     },
     readsCheaply: false,
     read: async (paths, maxBytes, look) => {
       const { code, stdout, stderr } = await ask(place, await launcher(), "pack", pathList(paths), maxBytes, look);
-      // 1: a file changed while it was read, which a background process may always do.
+      // 1: a file changed while it was read. A background process may do this at any time.
       if (code !== 0 && code !== 1 && !onlyWentAway(stderr)) throw filesFailed(place.id, stderr);
       const found: TarEntry[] = [];
       for (const entry of readTar(stdout)) {
@@ -93,13 +93,13 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
         "end a command",
         place.host.bounds.killMs,
       );
-      // It was ended itself, or it cannot end the others.
+      // This program was killed too, or it cannot end the other processes.
       if (code !== 0) throw await place.endSession();
     },
   };
 }
 
-/** Undefined when it is none of ours: what runs in the session may disturb a program of its own user. */
+/** Returns undefined if the text is not from our program: processes of the session have the same user and may disturb it. */
 export async function parseLook(
   stdout: Buffer,
   look: Look,
@@ -129,7 +129,7 @@ export async function parseLook(
   return { manifest: { at: BigInt(at), entries }, processes: rest.slice(0, border) };
 }
 
-/** What tar complains of is that something in its list is there no more. */
+/** Whether tar only complains that listed files no longer exist or changed. */
 function onlyWentAway(stderr: string): boolean {
   const lines = stderr.split("\n").filter((line) => line.startsWith("tar: "));
   return lines.length > 0 && lines.every((line) => wentAway.test(line));
@@ -138,7 +138,7 @@ function onlyWentAway(stderr: string): boolean {
 const wentAway =
   /: (File removed before we read it|Cannot \w+: No such file or directory|file changed as we read it|File shrank by .*)$|^tar: Exiting with failure status due to previous errors$/s;
 
-/** Below its place. */
+/** The depth below the writable folder that contains the path. */
 function depthOf(path: string): number {
   const place = PLACES.find((one) => path.startsWith(`${one}/`)) ?? "";
   return path.slice(place.length).split("/").length - 1;
@@ -179,7 +179,7 @@ async function ask(
   launcher.write(lookLine(verb, input?.length ?? 0, nonce, look));
   if (input !== undefined) launcher.write(input);
   const codeOf = (report: string) => parseLauncherReport(nonce, report).unpacked;
-  // Output and report come on two ways: the nonce ends either.
+  // Output and report arrive on two streams, and the nonce ends both.
   const isAll = () => tail === nonce;
   await launcher.until((report) => codeOf(report) !== undefined && isAll());
   clearTimeout(timer);
@@ -187,7 +187,7 @@ async function ask(
   if (size > maxBytes + nonce.length) throw verb === "pack" ? tooManyBytes(maxBytes) : tooMany(look.maxEntries);
   const code = codeOf(launcher.report);
   if (late) {
-    // The time was the engine's, or the program's?
+    // Was the engine slow, or the program?
     await pulse.confirm();
     if (pulse.stalledMs() > stalledBefore) throw pulse.unreachable();
     await endWhatLooks(place);
@@ -199,14 +199,14 @@ async function ask(
   return { code, stdout, stderr: launcher.report.slice(before).replaceAll(nonce, "") };
 }
 
-/** A program that does not heed its clock was stopped by what runs beside it: that ends, and the next exec finds its turn. */
+/** A program that ignores its clock was stopped by other processes of the session. Those are ended, so that the next exec can run. */
 async function endWhatLooks(place: ContainerPlace): Promise<void> {
   const { killMs } = place.host.bounds;
   const { code } = await runTool(place, KILL_OTHERS, [], undefined, 64 * 1024, "end a look", killMs);
   if (code !== 0) throw await place.endSession();
 }
 
-/** `code`: null when its time was over. */
+/** The result's `code` is null if the program did not end in time. */
 
 async function runTool(
   { id, host, container, uid }: ContainerPlace,
@@ -259,7 +259,7 @@ async function runTool(
     for (;;) {
       const { Running, ExitCode } = await exec.inspect();
       if (!Running && ExitCode !== null) {
-        // The end of a container ends its execs with 137.
+        // When a container ends, its execs end with 137.
         if (ExitCode === 137 && !(await container.inspect()).State.Running) throw sessionLost(id);
         return { code: ExitCode, stdout: Buffer.concat(chunks), stderr };
       }

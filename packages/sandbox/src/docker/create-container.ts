@@ -1,4 +1,4 @@
-/** A container for a session, on an engine that has room, with limits that the engine really set. */
+/** Creates a container for a session on an engine that has room, and checks that the engine really set the limits. */
 import type Docker from "dockerode";
 import type { Limits } from "../limits.ts";
 import type { ReadOnlyPlace, ScratchPlace } from "../port.ts";
@@ -65,7 +65,7 @@ export async function leastLoaded(hosts: readonly EngineHost[]): Promise<EngineH
   throw translateEngineError(failed?.reason, { host: only?.address ?? "", act: "count its sessions" });
 }
 
-/** What the engine took, not what it was asked: an engine may drop a limit it cannot set, with no more than a warning. */
+/** Checks the limits that the engine has applied: an engine may drop a limit that it cannot set, with only a warning. */
 async function refuseDiscardedLimits(host: EngineHost, container: Docker.Container): Promise<void> {
   const { HostConfig: set } = await container.inspect();
   const missing = [

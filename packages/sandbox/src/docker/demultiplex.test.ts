@@ -8,8 +8,8 @@ const frame = (stream: 1 | 2, text: string) => {
   return Buffer.concat([header, Buffer.from(text)]);
 };
 
-describe("Demultiplexer", () => {
-  it("parts the streams wherever the bytes are cut", () => {
+describe("the demultiplexer of an engine's stream", () => {
+  it("separates stdout and stderr wherever the bytes are cut", () => {
     const bytes = Buffer.concat([frame(1, "out one"), frame(2, "err"), frame(1, ""), frame(1, " two\n")]);
     for (let size = 1; size <= bytes.length; size += 1) {
       const seen = { stdout: "", stderr: "" };

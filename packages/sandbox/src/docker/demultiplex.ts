@@ -1,5 +1,5 @@
-// The engine's attach stream: frames of one byte stream number, three zero bytes, four bytes of length (big-endian), payload.
-// Nothing is kept but an incomplete header, so a frame of any length costs no memory.
+// Splits the engine's attach stream into stdout and stderr. A frame is one byte with the stream number, three zero bytes, four bytes with
+// the length (big-endian), then the payload. Only an incomplete header is buffered, so a frame of any length needs no memory.
 
 const HEADER_BYTES = 8;
 

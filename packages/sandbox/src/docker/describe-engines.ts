@@ -1,6 +1,6 @@
 /**
- * How each configured Docker engine stands, for the operator: does it answer, which versions, which images, how much room, and do its
- * walls hold. One engine that is down, or hangs, hides nothing about the others.
+ * Describes each configured Docker engine for the operator: whether it answers, its versions, images and free space, and whether its
+ * isolation holds. An engine that is down or hangs does not hide the others.
  */
 import { statfs } from "node:fs/promises";
 import type { SandboxError } from "../sandbox-error.ts";
@@ -12,23 +12,23 @@ import { isNotFound, translateEngineError, whyOf } from "./translate-engine-erro
 
 export interface EngineStanding {
   readonly host: string;
-  /** The address can be one of an engine. Beside one that cannot, no engine serves. */
+  /** The address is a valid engine address. If one address is invalid, no engine is used. */
   readonly wellFormed: boolean;
-  /** Why it serves nothing. null: it answers, and can hold sessions: its limits are enforceable. */
+  /** Why the engine cannot be used. null: it answers and can enforce the limits of sessions. */
   readonly problem: SandboxError | null;
-  /** Its versions. null where it serves nothing. */
+  /** Its versions. null if the engine cannot be used. */
   readonly facts: EngineFacts | null;
   readonly thinWalls: readonly ThinWall[];
-  /** Every image of the allow-list. Nothing is pulled, so an image that is not there can never be used. */
+  /** Every image of the allow-list. Images are never pulled, so a missing image can never be used. */
   readonly images: readonly { readonly name: string; readonly present: boolean }[];
   readonly storage: {
-    /** Its data root, as the engine names it. */
+    /** The engine's data root, as the engine names it. */
     readonly place: string;
     readonly driver: string;
-    /** null: the data root cannot be seen from here, as on another machine. */
+    /** null: the data root is not visible from here, for example on another machine. */
     readonly freeBytes: number | null;
   } | null;
-  /** null: it was not asked for, or there is no image to test with. */
+  /** null: the self-test was not requested, or there is no image to test with. */
   readonly selfTest: { readonly safe: boolean; readonly probes: number; readonly failures: readonly string[] } | null;
 }
 

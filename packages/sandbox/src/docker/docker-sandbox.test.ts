@@ -1,4 +1,4 @@
-/** Engines that are no Docker, and answer what is asked here. */
+/** Fake engines that answer only the calls of these tests. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 
 describe("a session on Docker engines", () => {
-  it("keeps its lease through a moment in which no engine answers", async () => {
+  it("keeps its lease when no engine answers for a moment", async () => {
     const sandbox = await createDockerSandbox({ hosts: hosts(), images: ["i"], bounds: { pingMs: 10 } });
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const created = new Date().toISOString();

@@ -1,10 +1,10 @@
 // The sandbox on Docker engines: one container per session. Invariants:
-// 1. A container carries the session's name only when its files are in: the rename is the commit, and the engine lets one win.
-//    So an attached session is always a complete one.
-// 2. A session needs no worker: name and labels are with the engine, and the container ends itself when its time is over, or soon
-//    after the last worker that knew it has died.
-// 3. Only allow-listed images run, and none is pulled. A name means the image it meant when this process first used it: a tag that
-//    is moved afterwards brings no untested image in.
+// 1. A container gets the session's name only after its files are unpacked. The rename is the commit, and the engine lets only one rename
+//    win. So an attached session is always complete.
+// 2. A session does not need its worker. The engine stores its name and labels, and the container ends itself when its time is over, or
+//    soon after the last worker that knew it has crashed.
+// 3. Only allow-listed images run, and none is pulled. A name means the image it referred to when this process first used it: moving a tag
+//    later brings no untested image in.
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -52,7 +52,10 @@ const NEW_PREFIX = "markmill-new-";
 const POOL_PREFIX = "markmill-pool-";
 const CLOSE_MS = 5_000;
 const POOL_MAX_AGE_MS = 30 * 60_000;
-/** A claimed pool container has its session's deadline in its record; this only bounds it when everybody has died. */
+/**
+ * The longest life of a pool container if all workers have crashed. Once a session claims the container, the record holds the session's own
+ * deadline.
+ */
 const POOL_LIFETIME_SECONDS = 24 * 3600;
 
 export interface DockerSandboxOptions {
@@ -64,13 +67,13 @@ export interface DockerSandboxOptions {
   readonly runtime?: string;
   readonly apparmorProfile?: string;
   readonly pool?: WarmPoolWish;
-  /** Others than the usual ones, for tests. */
+  /** Overrides the default bounds, for tests. */
   readonly bounds?: Partial<EngineBounds>;
 }
 
 export interface WarmPoolWish {
   readonly size: number;
-  /** Sessions with exactly these limits, and this image, are served from the pool. */
+  /** The pool serves only sessions with exactly these limits and this image. */
   readonly limits: Limits;
   readonly image?: string;
   readonly labels: Pick<SessionLabels, "app" | "worker">;
@@ -85,18 +88,18 @@ export interface DockerDescription {
 
 export interface DockerSandbox extends Sandbox {
   readonly kind: "docker";
-  /** Every engine with its versions, warnings, or why it cannot serve, for doctor. */
+  /** Lists every engine with its versions and warnings, or the reason why it cannot be used. For doctor. */
   describe(): Promise<readonly DockerDescription[]>;
-  /** Warm containers ready now. */
+  /** The number of warm containers that are ready now. */
   warm(): number;
 }
 
-/** Refuses with a SandboxError when no engine answers or none can enforce the limits. */
+/** Throws a SandboxError when no engine answers or none can enforce the limits. */
 export async function createDockerSandbox(options: DockerSandboxOptions): Promise<DockerSandbox> {
   const [first] = options.hosts;
   if (first === undefined) throw addressInvalid("");
   if (options.images.length === 0) throw imageRefused("(none)", []);
-  // Without an engine on this machine, which is how `auto` comes to the jail, the client's library is not read at all.
+  // Without an engine on this machine, the client's library is not loaded at all. This is how `auto` falls back to the jail.
   if (options.hosts.every(isAbsentSocket)) throw engineUnreachable(first, `connect ENOENT ${first}`);
   const hosts = await Promise.all(options.hosts.map((address) => EngineHost.at(address, options.bounds)));
   await Promise.any(hosts.map((host) => host.facts())).catch((error: AggregateError) => {
@@ -123,7 +126,7 @@ class EngineSandbox {
   readonly #hosts: readonly EngineHost[];
   readonly #options: DockerSandboxOptions;
   readonly pool: WarmPool | undefined;
-  /** By container name: sessions of this process, and its warm containers. */
+  /** By container name: the sessions of this process and its warm containers. */
   readonly #leases = new LeaseKeeper((name) => this.#renew(name));
 
   constructor(hosts: readonly EngineHost[], options: DockerSandboxOptions) {
@@ -164,7 +167,7 @@ class EngineSandbox {
     const failed = answers.find((answer) => answer.status === "rejected");
     if (answered.length === 0) throw failed?.reason;
     const sessions = answered.flatMap(({ value }) => value);
-    // Who lists looks after the sessions of this host: a reaper removes what nobody wants, and the rest must live on.
+    // The process that lists sessions also renews their leases: the cleanup removes unwanted sessions, and the others must stay alive.
     await Promise.all(
       sessions.filter(({ status }) => status === "live").map(({ id }) => this.#leases.once(SESSION_PREFIX + id)),
     );
@@ -176,7 +179,7 @@ class EngineSandbox {
     const asked = await answering(this.#hosts);
     const answers = await Promise.allSettled(asked.map((host) => removeFromHost(host, id)));
     const failed = answers.find((answer) => answer.status === "rejected");
-    // An engine that does not answer matters only when the session was on none that does.
+    // An engine that does not answer matters only if no answering engine had the session.
     if (answers.some((answer) => answer.status === "fulfilled" && answer.value)) return;
     if (failed !== undefined) throw failed.reason;
     const silent = this.#hosts.find((host) => !asked.includes(host));
@@ -185,12 +188,12 @@ class EngineSandbox {
 
   async close(): Promise<void> {
     this.#leases.close();
-    // What an engine that hangs keeps of it ends with its lease.
+    // If an engine hangs, its pool containers end when their lease expires.
     await Promise.race([this.pool?.close(), pause(CLOSE_MS, undefined, { ref: false })]);
     for (const host of this.#hosts) host.pulse.close();
   }
 
-  /** An engine that does not answer just now is asked again; one that has no such container any more is not. */
+  /** If an engine does not answer now, the renewal is tried again. If it no longer has the container, the renewal stops. */
   async #renew(name: string): Promise<void> {
     const asked = await answering(this.#hosts).catch(() => undefined);
     if (asked === undefined) return;
@@ -275,7 +278,7 @@ class EngineSandbox {
     );
   }
 
-  /** Undefined when another worker made the session first. */
+  /** Returns undefined if another worker created the session first. */
   async #make(spec: SessionSpec, image: string, files: Uint8Array, trees: Uint8Array): Promise<Session | undefined> {
     const warm = this.#fitsPool(spec, image) ? this.pool?.take() : undefined;
     if (warm !== undefined) this.#leases.forget(warm.container.id);
@@ -353,7 +356,7 @@ class EngineSandbox {
       limits: wish.limits,
       labels: labelsOf(labels),
       lifetimeSeconds: POOL_LIFETIME_SECONDS,
-      // Empty unless a judge session takes it.
+      // These folders stay empty unless a judge session uses them.
       readOnly: readOnlyPlaces,
     });
     try {
@@ -372,12 +375,14 @@ class EngineSandbox {
   }
 }
 
-/** The clocks are the worker's; these are the container's. */
+/** Compares only the limits of the container. The clocks belong to the worker. */
 function sameContainer(a: Limits, b: Limits): boolean {
   return (["memoryBytes", "cpus", "pids", "diskBytes"] as const).every((name) => a[name] === b[name]);
 }
 
-/** A pool container's labels are older than its session. Labels cannot change, so an empty volume of the same name carries them. */
+/**
+ * A pool container's labels are older than its session and cannot change. So an empty volume of the same name carries the session's labels.
+ */
 async function recordLabels(host: EngineHost, spec: SessionSpec): Promise<void> {
   await host.docker.createVolume({
     Name: SESSION_PREFIX + spec.id,

@@ -1,6 +1,6 @@
 // A session in its container. Invariants:
-// 1. Nothing here is needed to serve the session: another worker builds the same from the container alone.
-// 2. Commands run one after the other: in this process by a queue, between processes by the engine's list of running execs.
+// 1. This object holds nothing that the session needs: another worker builds the same object from the container alone.
+// 2. Commands run one after the other: within this process through a queue, between processes through the engine's list of running execs.
 
 import { randomBytes } from "node:crypto";
 import { PassThrough } from "node:stream";
@@ -49,13 +49,13 @@ import {
 } from "./translate-engine-error.ts";
 
 const POLL_MS = 10;
-/** An exec another worker created but did not start within this is an abandoned one. */
+/** If another worker created an exec but did not start it within this time, the exec is abandoned. */
 const UNSTARTED_MS = 200;
-/** How long a waiting command outlasts the longest command that may be ahead of it. */
+/** How much longer a command waits than the longest command that may run before it. */
 const BUSY_GRACE_MS = 20_000;
-/** A launcher started ahead counts as running to other workers, so an unused one is let go soon. */
+/** Other workers see a prepared launcher as a running command, so an unused launcher is closed soon. */
 const STANDBY_MS = 500;
-/** How often the engine is asked whether a program has ended; mostly the end of its stream comes first. */
+/** How often the engine is asked whether a program has ended. Usually the end of its stream arrives first. */
 const PROGRAM_POLL_MS = 200;
 const DRAIN_MS = 200;
 
@@ -75,7 +75,7 @@ export class DockerSession extends BaseSession implements Session {
   readonly #remove: () => Promise<void>;
   #standby: { launcher: Launcher; timer: NodeJS.Timeout } | undefined;
   #last: Promise<unknown> = Promise.resolve();
-  /** Execs of `start`: they run beside the commands, which do not wait for them. */
+  /** Execs created by `start`. They run beside the commands, and commands do not wait for them. */
   readonly #beside = new Set<string>();
 
   constructor(
@@ -158,7 +158,7 @@ export class DockerSession extends BaseSession implements Session {
       const said = afterNonce(raw, nonce);
       const passOn = createPassOn(stream);
       const demultiplexer = new Demultiplexer((name, chunk) => {
-        // The stream's buffer is the engine's own and is used again.
+        // The engine client reuses the stream's buffer, so copy the chunk.
         passOn(name === "stdout" ? stdout : raw, Buffer.from(chunk));
       });
       const closed = new Promise<void>((resolve) => {
@@ -181,7 +181,7 @@ export class DockerSession extends BaseSession implements Session {
       ended.catch(() => {});
       const lostMs = async () => {
         await host.pulse.confirm();
-        // What has ended waits for its engine to say how.
+        // The program has ended; only the engine's report is missing.
         if (over) return performance.now() - sentAt;
         if (begunAt === undefined && performance.now() - sentAt > host.bounds.startMs)
           throw launchFailed(this.id, "it did not begin");
@@ -193,7 +193,10 @@ export class DockerSession extends BaseSession implements Session {
     }
   }
 
-  /** The engine's word. A background process may hold the stream long after the program ended, so its end is not waited for. */
+  /**
+   * Returns the exit code from the engine. A background process may hold the stream long after the program ended, so this does not wait for
+   * the end of the stream.
+   */
   async #exitOf(
     exec: Docker.Exec,
     closed: Promise<void>,
@@ -209,7 +212,7 @@ export class DockerSession extends BaseSession implements Session {
         const { Running, ExitCode } = await exec.inspect();
         if (!Running && ExitCode !== null) {
           await Promise.race([closed, pause(DRAIN_MS)]);
-          // 137 is also what the engine says of a program whose container ended under it, and it may still call that container running.
+          // The engine also reports 137 for a program whose container ended meanwhile, and it may still report that container as running.
           if (ExitCode === 137 && !(await isLiving(this.#place))) throw sessionLost(this.id);
           if (!said.started()) throw launchFailed(this.id, said.diagnostics());
           return ExitCode;
@@ -233,7 +236,7 @@ export class DockerSession extends BaseSession implements Session {
     }
   }
 
-  /** Asked only when the container is gone. */
+  /** Called only when the container is gone. */
   async #endedByMemory(): Promise<boolean> {
     const { container, host } = this.#place;
     this.endedByCommand = await endedByMemory(host.docker, container.id);
@@ -269,7 +272,7 @@ export class DockerSession extends BaseSession implements Session {
         const { stdout, stderr } = await runTool(container, uid, command, input, maxBytes + ANSWER_BYTES);
         const answer = parse(stdout);
         if (answer !== undefined) return { answer, stderr };
-        // No answer: of the program, or of what it runs in?
+        // No answer: did the program fail, or did its container or engine fail?
         if (!(await isLiving(this.#place))) throw sessionLost(this.id);
         if (host.pulse.stalledMs() > stalledBefore) throw host.pulse.unreachable();
         return { stderr };
@@ -277,7 +280,7 @@ export class DockerSession extends BaseSession implements Session {
       try {
         const first = await ask();
         if (first.answer !== undefined) return first.answer;
-        // What runs in the background may have filled the process table, stopped or killed the program: it ends, and the program is asked again.
+        // Background processes may have filled the process table, or stopped or killed the program. End them and run the program again.
         await this.#killAll();
         const { answer, stderr } = await ask();
         if (answer !== undefined) return answer;
@@ -297,7 +300,7 @@ export class DockerSession extends BaseSession implements Session {
         return launcher;
       });
       try {
-        // The command of a worker that lost the lease may still run: it ends with the first act, and its exec with it.
+        // The command of a worker that lost the lease may still run. The first action ends it, and its exec with it.
         return await act(access);
       } catch (error) {
         if (launcher !== undefined && (await this.#wasKilled(error, launcher))) throw await this.#endSession();
@@ -335,7 +338,7 @@ export class DockerSession extends BaseSession implements Session {
     return standby === undefined || standby.launcher.ended ? undefined : standby.launcher;
   }
 
-  /** Kills every process of the session's uid: one exec kills what it finds, and tells. */
+  /** Kills every process of the session's uid: one exec kills all processes that it finds, and reports the result. */
   async #killAll(): Promise<void> {
     const { container, uid, host } = this.#place;
     const launcher = await Launcher.start(await Launcher.create(container, uid));
@@ -351,8 +354,8 @@ export class DockerSession extends BaseSession implements Session {
   }
 
   /**
-   * What runs in the session kills or stops our own programs there, those that should end it too: they have the same user. So the session itself
-   * ends. It is made anew from its checkpoint, without what ran in it.
+   * Ends the session, because its processes kill or stop our own programs in it, including the program that should end them: all have the
+   * same user. The session is created again from its checkpoint, without those processes.
    */
   async #endSession(): Promise<SandboxError> {
     const { container, host } = this.#place;
@@ -364,12 +367,12 @@ export class DockerSession extends BaseSession implements Session {
         throw error;
       },
     );
-    // A container that has ended by itself may have had another reason.
+    // If the container had ended already, it may have ended for another reason.
     if (ended) this.endedByCommand = true;
     return sessionLost(this.id);
   }
 
-  /** The launcher that looked can run the next command. */
+  /** The launcher that made the scan can run the next command. */
   protected look<T>(
     then: "a command follows" | "nothing follows",
     act: (access: WorkspaceAccess) => Promise<T>,
@@ -399,7 +402,7 @@ export class DockerSession extends BaseSession implements Session {
     });
   }
 
-  /** The launcher was killed in a container that lives: by what runs beside it. */
+  /** Whether another process of the session killed the launcher, while the container is still alive. */
   async #wasKilled(error: unknown, launcher: Launcher): Promise<boolean> {
     if (!(error instanceof SandboxError && error.code === "SANDBOX_SESSION_LOST")) return false;
     const exec = await launcher.inspect().catch(() => undefined);
@@ -451,8 +454,8 @@ export class DockerSession extends BaseSession implements Session {
   }
 
   /**
-   * Waits until no other worker's exec runs in the container. Each side lists execs after it has registered its own, so at least
-   * the later one sees the other; of two not yet started the lower id goes first.
+   * Waits until no other worker's exec runs in the container. Each worker lists the execs after it has registered its own, so at least the
+   * later worker sees the other. If both have not started yet, the lower id goes first.
    */
   async #requireTurn(own: string | undefined, signal?: AbortSignal): Promise<void> {
     const { container, host, limits } = this.#place;
@@ -496,7 +499,7 @@ export async function feedFiles(host: EngineHost, launcher: Launcher, tar: Uint8
   if (unpacked !== 0) throw unpackFailed(session, launcher.diagnostics.replaceAll(nonce, ""), "files");
 }
 
-/** Unpacks read-only trees as the container's keeper, whose files no command can change. */
+/** Unpacks read-only trees as the container's keeper. Commands cannot change the keeper's files. */
 export async function feedTrees({ host, container }: ContainerAt, tar: Uint8Array, session: string): Promise<void> {
   if (tar.length > 0) await within(host, "unpack files", unpackTrees(container, tar, session));
 }
@@ -525,7 +528,7 @@ async function unpackTrees(container: Docker.Container, tar: Uint8Array, session
     await pause(POLL_MS);
     result = await exec.inspect();
   }
-  // The end of a container ends its execs with 137, and 126 is an exec that found it ended.
+  // When a container ends, its execs end with 137. 126 means that the exec found the container already ended.
   if (result.ExitCode === 137 || (result.ExitCode === 126 && !(await container.inspect()).State.Running))
     throw sessionLost(session);
   if (result.ExitCode !== 0) throw unpackFailed(session, said, "trees");

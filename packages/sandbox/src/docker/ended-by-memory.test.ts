@@ -7,7 +7,7 @@ const at = (Action: string, seconds: number, signal?: string): EngineEvent => ({
   Actor: { Attributes: signal === undefined ? {} : { signal } },
 });
 
-describe("judgeEnd", () => {
+describe("the reason why a container ended", () => {
   it.each([
     ["an out-of-memory kill just before the end", [at("oom", 0), at("die", 0.1)], "memory"],
     ["an out-of-memory kill that is recorded after the end", [at("die", 0), at("oom", 0.1)], "memory"],
@@ -18,7 +18,7 @@ describe("judgeEnd", () => {
     ["a stop by an operator", [at("oom", 0), at("stop", 1), at("die", 1.1)], "other"],
     ["a container that runs", [at("oom", 0)], null],
     ["no record", [], null],
-  ] as const)("%s", (_, events, verdict) => {
+  ] as const)("is decided from the events: %s", (_, events, verdict) => {
     expect(judgeEnd(events)).toBe(verdict);
   });
 });

@@ -1,16 +1,17 @@
 /**
- * Whether a container ended because its own processes used its memory up, by the engine's record of events.
+ * Decides from the engine's event log whether a container ended because its own processes used up its memory.
  *
- * E1  Yes only if the engine saw an out-of-memory kill shortly before the container's end, and nobody asked it to end the container.
- * E2  No answer, no record, or a restarted engine means no: then the outcome of the command stays unknown.
- *     An engine keeps only its last 256 events, of all containers. On a busy engine the record of a kill may be gone within minutes.
- * E3  All times are the engine's own. The worker's clock is not compared with them.
+ * E1  The answer is yes only if the engine recorded an out-of-memory kill shortly before the container's end, and no client asked the
+ *     engine to end it.
+ * E2  A missing answer, a missing record or a restarted engine means no: then the outcome of the command stays unknown.
+ *     An engine keeps only its last 256 events, of all containers. On a busy engine the record of a kill may disappear within minutes.
+ * E3  All times are the engine's own. They are not compared with the worker's clock.
  */
 import type Docker from "dockerode";
 
-/** The engine writes down an end within milliseconds; a loaded one takes longer. */
+/** The engine records an end within milliseconds; a loaded engine needs longer. */
 const RECORD_MS = 2_000;
-/** An out-of-memory kill may be recorded a little after the end that it caused. */
+/** An out-of-memory kill may be recorded shortly after the end that it caused. */
 const SETTLE_MS = 200;
 const BEFORE_END_NS = 10e9;
 
@@ -22,7 +23,7 @@ export interface EngineEvent {
 
 const ENDING_SIGNALS: ReadonlySet<string | undefined> = new Set(["2", "3", "9", "15", undefined]);
 
-/** What the events of one container say about its end; null: it has not ended yet. */
+/** Decides from the events of one container why it ended. null: it has not ended yet. */
 export function judgeEnd(events: readonly EngineEvent[]): "memory" | "other" | null {
   const end = events.findLast(({ Action }) => Action === "die")?.timeNano;
   if (end === undefined) return null;
@@ -38,7 +39,7 @@ export async function endedByMemory(docker: Docker, container: string): Promise<
   const giveUp = AbortSignal.timeout(RECORD_MS);
   try {
     const stream = await docker.getEvents({
-      // Without a beginning the engine tells nothing of the past; without an end it waits for more, so the clocks need not agree.
+      // Without `since` the engine reports no past events. Without `until` it waits for more events, so the two clocks need not agree.
       since: 1,
       filters: { container: [container], event: ["oom", "die", "kill", "stop"] },
       abortSignal: giveUp,

@@ -1,19 +1,25 @@
-/** How long the sandbox waits for a Docker engine. All bounds of calls, streams and pings stand here; tests give shorter ones. */
+/** How long the sandbox waits for a Docker engine. This file holds all bounds of calls, streams and pings; tests set shorter ones. */
 
 export interface EngineBounds {
-  /** One call, until its answer is here. The engine may be at work all that time: it answers pings. */
+  /** The time for one call until its answer. The engine may work all that time, as long as it answers pings. */
   readonly callMs: number;
-  /** Between two pings while something is awaited from the engine. */
+  /** The pause between two pings while a call or stream is open. */
   readonly pingMs: number;
-  /** One ping. An engine beside others that does not answer it in time is left out until it answers again. */
+  /** The time for one ping. If there are several engines, an engine that misses it is skipped until it answers again. */
   readonly answerMs: number;
-  /** An engine that has answered no ping for so long is given up: its calls and streams end with SANDBOX_ENGINE_UNREACHABLE. */
+  /** An engine that has answered no ping for this long is given up: its calls and streams end with SANDBOX_ENGINE_UNREACHABLE. */
   readonly silentMs: number;
-  /** All stalls during one command together, or as long as the command may take, if that is longer. Beyond that its time would never be over. */
+  /**
+   * The limit for all stalls during one command together (or the command's own time limit, if longer). Without it a command might never
+   * time out.
+   */
   readonly stallsMs: number;
-  /** A command that has not begun by then, or within its own wall clock if that is longer, was not started. */
+  /** A command that has not begun by then (or within its own wall clock, if longer) counts as not started. */
   readonly startMs: number;
-  /** Ending the processes of a session takes milliseconds. Beyond this one of them has stopped what ends them, and the session itself ends. */
+  /**
+   * Ending the processes of a session takes milliseconds. If it takes longer than this, one of them has stopped the program that ends them,
+   * and the session itself ends.
+   */
   readonly killMs: number;
 }
 

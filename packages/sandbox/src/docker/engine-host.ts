@@ -1,7 +1,7 @@
-// One Docker engine: its address, its client, and what it can do. Invariants:
-// 1. An engine that cannot enforce a limit serves no session; there is no weaker second choice.
-// 2. Nothing of this process's environment (DOCKER_HOST, certificates) chooses the engine: the address does.
-// 3. Every call has a bound (bound-calls.ts). An engine that does not answer delays none of the others.
+// One Docker engine: its address, its client and its capabilities. Invariants:
+// 1. An engine that cannot enforce a limit serves no session; there is no weaker fallback.
+// 2. Only the configured address chooses the engine, never this process's environment (DOCKER_HOST, certificates).
+// 3. Every call has a bound (bound-calls.ts). An engine that does not answer does not delay the others.
 
 import { existsSync } from "node:fs";
 import type Docker from "dockerode";
@@ -11,13 +11,13 @@ import { type EngineBounds, engineBounds } from "./engine-bounds.ts";
 import type { EnginePulse } from "./engine-pulse.ts";
 import { addressInvalid, engineUnreachable, limitUnsupported, translateEngineError } from "./translate-engine-error.ts";
 
-/** Below these, known escapes are open (runc CVE-2025-31133, -52565, -52881) or archive handling is unsafe. */
+/** Older versions have known escapes (runc CVE-2025-31133, -52565, -52881) or unsafe archive handling. */
 const floors = { engine: [29, 5, 1], runc: [1, 2, 8] } as const;
 
 export interface EngineFacts {
   readonly cgroupVersion: "1" | "2";
   readonly cpus: number;
-  /** It works in a user namespace (rootless, userns-remap): some settings of the kernel are closed to it. */
+  /** The engine runs in a user namespace (rootless, userns-remap), so it cannot change some kernel settings. */
   readonly remapped: boolean;
   readonly engineVersion: string;
   readonly runcVersion: string;
@@ -41,19 +41,19 @@ export class EngineHost {
     this.pulse = boundCalls(docker, address, bounds);
   }
 
-  /** The client's library is read here: its 200 files would cost every process that has no use for them a quarter of a second. */
+  /** Loads the client's library here. Its 200 files would cost a quarter of a second in every process that does not need them. */
   static async at(address: string, bounds: Partial<EngineBounds> = {}): Promise<EngineHost> {
     const options = parseAddress(address);
     const { default: Client } = await import("dockerode");
     return new EngineHost(address, new Client(options), { ...engineBounds, ...bounds });
   }
 
-  /** The engine answers, and does not do what it was asked for. */
+  /** The error for an engine that answers pings but does not complete the call. */
   late(act: string): SandboxError {
     return engineUnreachable(this.address, `it did not ${act} in ${this.bounds.callMs} ms`);
   }
 
-  /** The digest of what the name means on this engine; asked once, again only after a failure. */
+  /** The digest of the image with this name on this engine. It is read once, and again only after a failure. */
   imageId(name: string): Promise<string> {
     const known = this.#imageIds.get(name);
     if (known !== undefined) return known;
@@ -66,7 +66,7 @@ export class EngineHost {
     return asked;
   }
 
-  /** Asked once; asked again only after a failure. */
+  /** Read once, and again only after a failure. */
   facts(): Promise<EngineFacts> {
     this.#facts ??= readFacts(this).catch((error: unknown) => {
       this.#facts = undefined;
@@ -76,7 +76,7 @@ export class EngineHost {
   }
 }
 
-/** Those that answer now. One that is alone is not asked ahead: its calls wait for it, within their bounds. */
+/** The engines that answer now. A single engine is not checked first: its calls wait for it, within their bounds. */
 export async function answering(hosts: readonly EngineHost[]): Promise<readonly EngineHost[]> {
   if (hosts.length === 1) return hosts;
   const answers = await Promise.all(hosts.map(({ pulse }) => pulse.answers()));
@@ -94,7 +94,7 @@ export function parseAddress(address: string): Docker.DockerOptions {
   return { protocol: scheme === "https" ? "https" : "http", host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
 }
 
-/** Of a local engine that is not there. */
+/** Whether the address is a local socket that does not exist. */
 export function isAbsentSocket(address: string): boolean {
   const { socketPath } = parseAddress(address);
   return socketPath !== undefined && !existsSync(socketPath);

@@ -4,7 +4,7 @@ import { EnginePulse } from "./engine-pulse.ts";
 
 const bounds = { ...engineBounds, pingMs: 20, answerMs: 50, silentMs: 100 };
 
-/** An engine whose pings take the time that `tookMs` says, on a clock of its own. Resolves after so many pings. */
+/** An engine with its own clock, whose pings take `tookMs`. Resolves after `times` pings. */
 async function pinged(times: number, tookMs: (ping: number) => number, more: Partial<EngineBounds> = {}) {
   let now = 0;
   let pings = 0;
@@ -28,7 +28,7 @@ async function pinged(times: number, tookMs: (ping: number) => number, more: Par
   return { pulse, passed: now };
 }
 
-/** An engine that answers pings, or does not. */
+/** An engine that answers pings only while `answers` is set. */
 function engine() {
   const it = {
     answers: true,
@@ -43,7 +43,7 @@ function engine() {
 }
 
 describe("the pulse of an engine", () => {
-  it("is not felt while nothing is awaited", async () => {
+  it("sends no ping while no call is open", async () => {
     const one = engine();
     const pulse = new EnginePulse("unix:///e", one.ping, bounds);
     pulse.watch(() => undefined)();
@@ -53,7 +53,7 @@ describe("the pulse of an engine", () => {
     pulse.close();
   });
 
-  it("gives up what waits for a silent engine, refuses more, and serves again when it answers", async () => {
+  it("gives up the calls to a silent engine, refuses new calls, and allows them again when the engine answers", async () => {
     const one = engine();
     one.answers = false;
     const pulse = new EnginePulse("unix:///e", one.ping, bounds);
@@ -63,7 +63,7 @@ describe("the pulse of an engine", () => {
     await expect(pulse.confirm()).rejects.toMatchObject({ code: "SANDBOX_ENGINE_UNREACHABLE" });
     const asked = one.pings;
     expect(await pulse.answers()).toBe(false);
-    // It was known to be away: nobody waited for a ping.
+    // The engine was known to be unreachable, so no ping was sent.
     expect(one.pings).toBe(asked);
     one.answers = true;
     await expect.poll(() => pulse.away).toBe(false);
@@ -71,7 +71,7 @@ describe("the pulse of an engine", () => {
     pulse.close();
   });
 
-  it("counts the time in which a watched engine did not answer, and keeps what waits through a short stall", async () => {
+  it("counts the time in which the engine did not answer, and keeps open calls through a short stall", async () => {
     const one = engine();
     one.answers = false;
     const pulse = new EnginePulse("unix:///e", one.ping, { ...bounds, silentMs: 60_000 });
@@ -86,7 +86,7 @@ describe("the pulse of an engine", () => {
     expect(pulse.stalledMs()).toBeGreaterThanOrEqual(during);
     expect(errors).toEqual([]);
     pulse.close();
-    // Whoever closes it gives up what still waits.
+    // Closing the pulse gives up the calls that still wait.
     expect(errors).toHaveLength(1);
   });
 
@@ -96,7 +96,7 @@ describe("the pulse of an engine", () => {
       (signal: AbortSignal) => new Promise<void>((_, no) => signal.addEventListener("abort", () => no(signal.reason))),
     ],
     ["failed", () => Promise.reject(new Error("read ECONNRESET"))],
-  ])("leaves an engine out after one %s ping, and gives up nothing that is under way there", async (_, trouble) => {
+  ])("skips an engine after one %s ping, but keeps the open calls there", async (_, trouble) => {
     let good = false;
     let pings = 0;
     const ping = (signal: AbortSignal): Promise<void> => {
@@ -110,7 +110,7 @@ describe("the pulse of an engine", () => {
     expect(pulse.away).toBe(false);
     const asked = pings;
     expect(await pulse.answers()).toBe(false);
-    // It was known not to answer: nobody waited for a ping.
+    // The engine was known not to answer, so no ping was sent.
     expect(pings).toBe(asked);
     good = true;
     await expect.poll(() => pulse.answers()).toBe(true);
@@ -119,18 +119,18 @@ describe("the pulse of an engine", () => {
   });
 
   it.each([
-    // The first stall may have begun just after the answer before it, so its pause counts. After it only the pings count.
+    // The first stall may have begun just after the previous answer, so its pause counts. After it only the pings count.
     ["is slow", 10, () => 600, 16_000, 1_600 + 9 * 600],
     ["stalls once", 3, (ping: number) => (ping === 1 ? 20_000 : 0), 23_000, 21_000],
     ["answers at once", 3, () => 0, 3_000, 0],
     ["answers in time", 3, () => 400, 4_200, 0],
-  ])("gives back less than the time that passes where an engine %s", async (_, pings, took, passed, stalled) => {
+  ])("credits less than the passed time for an engine that %s", async (_, pings, took, passed, stalled) => {
     const slow = await pinged(pings, took);
     expect({ passed: slow.passed, stalled: slow.pulse.stalledMs() }).toEqual({ passed, stalled });
     slow.pulse.close();
   });
 
-  it("gives back no more than the bound, or the time that the command may take if that is longer", async () => {
+  it("credits at most the bound, or the command's own time limit if that is longer", async () => {
     const { pulse } = await pinged(10, () => 20_000, { stallsMs: 150_000 });
     expect(pulse.stalledSince(60_000, 0)).toBe(141_000);
     expect(pulse.stalledSince(0, 300_000)).toBe(201_000);
@@ -138,8 +138,8 @@ describe("the pulse of an engine", () => {
     pulse.close();
   });
 
-  it("says why it throws, whether no ping was sent, one took long, or one failed without a message", async () => {
-    // As Node refuses a connection to a name with several addresses.
+  it("names the reason in its error: no ping was sent, a ping was slow, or a ping failed without a message", async () => {
+    // Node refuses a connection to a name with several addresses like this.
     const refused = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" });
     const pulse = new EnginePulse("tcp://localhost:2375", () => Promise.reject(refused), bounds);
     expect(pulse.unreachable().message).toContain("(it has not answered a ping)");
@@ -151,7 +151,7 @@ describe("the pulse of an engine", () => {
     slow.pulse.close();
   });
 
-  it("pings an engine that is left out, and gives it up when it stays silent, while nothing else is awaited", async () => {
+  it("pings a skipped engine, and gives it up when it stays silent, while no call is open", async () => {
     const one = engine();
     one.answers = false;
     const pulse = new EnginePulse("unix:///e", one.ping, bounds);

@@ -1,16 +1,17 @@
 /**
- * Whether one Docker engine answers. Nothing of an engine that is asked nothing is looked at.
+ * Watches whether one Docker engine answers. An engine is watched only while a call or stream to it is open.
  *
- * P1  While a call or a stream is under way the engine is pinged. A stream may be silent for as long as a command is; an engine may not.
- * P2  An engine that has answered no ping for `silentMs` is away: all that waits for it is given up, and new calls are refused at once.
- *     It is pinged on, and calls go to it again as soon as it answers.
- * P3  `stalledMs` counts the time in which it did not answer. That time belongs to no command. The pause before a late ping counts too, because
- *     the engine may have stopped in it; not so after a late answer, or the time of a slow engine's commands would stand still.
- *     Nothing is given back beyond `stallsMs`, or the time that a command may take if that is longer: then the engine is in trouble.
- * P4  If this process itself stood still, no ping was sent meanwhile, so the engine is not blamed for it: only pings that were given
- *     their time count, and the last one is sent after `silentMs` is over.
- * P5  For an engine beside others one late or failed ping is enough to leave it out: nothing new goes to it until it answers. What is under way
- *     there goes on; P2 alone gives it up.
+ * P1  While a call or a stream is open, the engine is pinged. A stream may be silent as long as its command is silent; an engine may not.
+ * P2  An engine that has answered no ping for `silentMs` is unreachable: all open calls and streams to it are given up, and new calls are
+ *     refused at once. It is still pinged, and receives calls again as soon as it answers.
+ * P3  `stalledMs` counts the time in which the engine did not answer. That time is not charged to a command. The pause before a late ping
+ *     counts too, because the engine may have stopped in it. The pause before a late answer does not count, or a slow engine's commands
+ *     would never time out.
+ *     Not more than `stallsMs`, or the command's own time limit if that is longer, is credited. Beyond that the engine is in trouble.
+ * P4  If this process itself stood still, it sent no pings meanwhile, so the engine is not blamed. Only pings that had their full time
+ *     count, and the last ping is sent after `silentMs` is over.
+ * P5  If there are several engines, one late or failed ping is enough to skip an engine: it gets no new work until it answers. Open calls
+ *     continue; only P2 gives them up.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { SandboxError } from "../sandbox-error.ts";
@@ -23,7 +24,7 @@ const STALL_MS = 500;
 /** Rejects when the engine does not answer, or the signal aborts. */
 export type Ping = (signal: AbortSignal) => Promise<void>;
 
-/** Another than the real one, for tests. */
+/** Replaces the real clock in tests. */
 export interface Clock {
   now(): number;
   pause(ms: number, signal: AbortSignal): Promise<void>;
@@ -48,9 +49,9 @@ export class EnginePulse {
   #leftOut = false;
   #heardAt: number;
   #heardLate = false;
-  /** When the first ping was sent that has no answer yet. */
+  /** When the first ping without an answer was sent. */
   #askedAt: number | undefined;
-  /** If it gets none in time, the stall began then. */
+  /** The start of the stall, if that ping gets no answer in time. */
   #stalledFrom = 0;
   #stalled = 0;
   #why = "it has not answered a ping";
@@ -67,7 +68,7 @@ export class EnginePulse {
     return this.#away;
   }
 
-  /** The engine is pinged until the answer is called. `giveUp` is called once, when the engine is given up before that. */
+  /** Pings the engine until the caller calls the returned function. Calls `giveUp` once if the engine is given up before that. */
   watch(giveUp: (error: SandboxError) => void): () => void {
     this.#waiting.add(giveUp);
     this.#beat();
@@ -76,12 +77,12 @@ export class EnginePulse {
     };
   }
 
-  /** Milliseconds so far in which something was awaited from the engine and it did not answer. */
+  /** The total time, in milliseconds, in which a call waited for the engine and the engine did not answer. */
   stalledMs(): number {
     return this.#stalled + (this.isSilent() ? this.#clock.now() - this.#stalledFrom : 0);
   }
 
-  /** The same since it was `before`, for a command that may take `ownMs`. Throws when that is more than can be given back. */
+  /** The stalled time since it was `before`, for a command that may take `ownMs`. Throws when it exceeds the time that may be credited. */
   stalledSince(before: number, ownMs: number): number {
     const stalled = this.stalledMs() - before;
     if (stalled <= Math.max(this.#bounds.stallsMs, ownMs)) return stalled;
@@ -89,12 +90,12 @@ export class EnginePulse {
     throw engineUnreachable(this.#address, why);
   }
 
-  /** A ping is without an answer for longer than answers take. */
+  /** A ping has had no answer for longer than a normal answer takes. */
   isSilent(): boolean {
     return this.#away || (this.#askedAt !== undefined && this.#clock.now() - this.#askedAt > STALL_MS);
   }
 
-  /** Whether it answers now. For an engine beside others: nobody waits for one that is away or left out. */
+  /** Whether the engine answers now. Used if there are several engines: no caller waits for an engine that is unreachable or skipped. */
   async answers(): Promise<boolean> {
     if (this.#away || this.#leftOut) return false;
     if (await this.#asked(this.#bounds.answerMs)) return true;
@@ -103,7 +104,7 @@ export class EnginePulse {
     return false;
   }
 
-  /** Resolves when it has answered a ping that was sent now, at once or after a stall. Throws when it is given up. */
+  /** Resolves when the engine has answered a ping that was sent now, at once or after a stall. Throws when the engine is given up. */
   async confirm(): Promise<void> {
     const giveUpAt = this.#clock.now() + this.#bounds.silentMs;
     while (!this.#away) {
@@ -111,7 +112,7 @@ export class EnginePulse {
       if (this.#clock.now() > giveUpAt) break;
       await this.#pause();
     }
-    // What is asked later has the whole time again.
+    // Later calls get the full time again.
     if (!this.#beating) this.#askedAt = undefined;
     throw this.unreachable();
   }
@@ -120,7 +121,7 @@ export class EnginePulse {
     return engineUnreachable(this.#address, this.#why);
   }
 
-  /** All that waits for it is given up. */
+  /** Gives up all open calls and streams. */
   close(): void {
     this.#over.abort();
     this.#giveUp(engineUnreachable(this.#address, "this process does not need it any more"));

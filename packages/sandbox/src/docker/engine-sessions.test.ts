@@ -19,7 +19,7 @@ function host(): EngineHost {
     getVolume: () => ({ remove: async () => undefined }),
     getContainer: (name: string) => ({ remove: async () => void removed.push(name) }),
     listVolumes: async () => ({ Volumes: [] }),
-    // By label only when one is asked to be removed: none of these has that one's id.
+    // The filter by label is used only to remove one container, and none of these containers has its id.
     listContainers: async ({ filters = "" }) =>
       filters.includes("markmill.session=")
         ? []
@@ -35,12 +35,12 @@ function host(): EngineHost {
   return { docker, address: "unix:///e", bounds: engineBounds } as unknown as EngineHost;
 }
 
-it("a dead container is removed by its own name, and not the session that was made in its place", async () => {
+it("a dead container is removed by its own name, and the session created in its place stays", async () => {
   await removeFromHost(host(), "new-0123456789abcdef");
   expect(removed).toEqual(["markmill-session-new-0123456789abcdef", "markmill-new-0123456789abcdef"]);
 });
 
-it("a container that was made and never started is dead once its maker has given it up", async () => {
+it("a container that was created but never started is dead once its worker has given it up", async () => {
   expect((await listHost(host())).map(({ id, status }) => `${id} ${status}`)).toEqual([
     "a live",
     "b dead",

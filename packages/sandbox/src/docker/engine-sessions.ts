@@ -1,4 +1,4 @@
-/** What stands on Docker engines under the names and labels of sessions: found, listed, removed. */
+/** Finds, lists and removes the containers on Docker engines that carry names and labels of sessions. */
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import type { ListedSession, SessionLabels } from "../port.ts";
@@ -7,7 +7,7 @@ import { answering, type EngineHost } from "./engine-host.ts";
 import { isConflict, isNotFound, translateEngineError } from "./translate-engine-error.ts";
 
 export const SESSION_PREFIX = "markmill-session-";
-/** The ids under which `list` shows a container that is no session: a warm one, or one that never became a session. */
+/** The ids under which `list` shows a container that is not a session: a warm container, or one that never became a session. */
 const UNNAMED = /^(pool|new)-[0-9a-f]{16}$/;
 const REMOVE_MS = 20_000;
 
@@ -18,8 +18,8 @@ export interface MadeContainer {
 }
 
 /**
- * The living container of the session, on whichever engine. A dead one is removed: its workspace is gone. A session on an engine that does
- * not answer is lost, and is made again on one that does; when both are there, the newer one is the session.
+ * Finds the session's live container on any engine. An ended container is removed, since its workspace is lost. A session on an engine that
+ * does not answer is lost, and is created again on one that answers. If both containers exist, the newer one is the session.
  */
 export async function findSession(hosts: readonly EngineHost[], id: string): Promise<MadeContainer | undefined> {
   const asked = await answering(hosts);
@@ -66,7 +66,7 @@ export async function listHost(host: EngineHost): Promise<ListedSession[]> {
       records.delete(name);
       const status = statusOf(container.State, named, isYoung(labels, host));
       if (named) return { id: name.slice(SESSION_PREFIX.length), labels, status };
-      // A dead one is removed by its own name: the session that it was meant for may live by now.
+      // An ended container is removed under its own name, because its intended session may run in another container by now.
       const meant = status === "dead" ? undefined : container.Labels[labelNames.session];
       return { id: meant ?? name.replace(/^markmill-/, ""), labels, status };
     });
@@ -84,20 +84,20 @@ export async function listHost(host: EngineHost): Promise<ListedSession[]> {
 }
 
 /**
- * A container that is made and not started yet is on its way to a session: whoever takes away what is dead must not take it. One that was not
- * started in time never will be, and its maker may have failed to remove it.
+ * A young container that is created but not started will soon become a session, so the cleanup must not remove it. An older one will never
+ * be started: its worker may have failed to remove it.
  */
 function statusOf(state: string, named: boolean, young: boolean): ListedSession["status"] {
   if (state === "running") return named ? "live" : "starting";
   return state === "created" && !named && young ? "starting" : "dead";
 }
 
-/** Its maker may still be at work: three calls are made one after the other. */
+/** Whether the worker that created it may still be preparing it. This takes three calls, one after the other. */
 function isYoung({ created }: SessionLabels, { bounds }: EngineHost): boolean {
   return Date.now() - Date.parse(created) < 3 * bounds.callMs;
 }
 
-/** Whether there was anything to remove. */
+/** Returns whether there was a container to remove. */
 export async function removeFromHost(host: EngineHost, id: string): Promise<boolean> {
   try {
     const containers = await host.docker.listContainers({
@@ -123,7 +123,10 @@ export async function removeFromHost(host: EngineHost, id: string): Promise<bool
   }
 }
 
-/** Returns when it is gone; false when it was not there. One that is being removed already (it ended by itself) is waited for. */
+/**
+ * Returns when the container is gone; false when it did not exist. If a removal is already under way (the container ended itself), this
+ * waits for it.
+ */
 export async function removeContainer(host: EngineHost, container: Docker.Container): Promise<boolean> {
   const giveUp = Date.now() + REMOVE_MS;
   for (;;) {

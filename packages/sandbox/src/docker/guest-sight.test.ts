@@ -1,4 +1,4 @@
-/** What the engine is asked to put into a container that a program in it can read: none of it names the run, the session or this installation. */
+/** Checks the parts of a container that a program in it can read: none of them names the run, the session or this installation. */
 import { resolve } from "node:path";
 import type Docker from "dockerode";
 import { expect, it } from "vitest";
@@ -9,13 +9,13 @@ import { runTool } from "./run-tool.ts";
 
 const secrets = ["run-0f1e2d3c4b5a", "judge-9f8e7d6c", "worker-77", resolve(import.meta.dirname, "../../../..")];
 
-/** All that is said to the engine, but what the engine keeps for itself. */
+/** The complete create request, except the parts that the engine keeps to itself. */
 function seenInside(asked: object): string {
   const { name: _, Labels: __, ...inside } = asked as { name?: string; Labels?: object };
   return JSON.stringify(inside);
 }
 
-it("the container of a guest is made without the run id, the session id and the install path in anything it can read", () => {
+it("a guest's container shows no run id, session id or install path in anything the guest can read", () => {
   const labels = labelsOf({ app: "a", run: "run-0f1e2d3c4b5a", worker: "worker-77", created: "c", deadline: "d" });
   const asked = containerTemplate(
     {
@@ -26,12 +26,12 @@ it("the container of a guest is made without the run id, the session id and the 
   );
   expect(JSON.stringify(asked)).toContain("run-0f1e2d3c4b5a");
   for (const secret of secrets) expect(seenInside(asked), secret).not.toContain(secret);
-  // Without these the engine would show the container's own name, or the cgroups of the host.
+  // Without these settings the engine would show the container's own name, or the cgroups of the host.
   expect(asked.Hostname).toBe("sandbox");
   expect(asked.HostConfig.CgroupnsMode).toBe("private");
 });
 
-it("programs in the container of a guest are started without the environment of this process and without the session id", async () => {
+it("programs in a guest's container start without the environment of this process and without the session id", async () => {
   const asked: object[] = [];
   const container = {
     id: "judge-9f8e7d6c",

@@ -1,16 +1,19 @@
-// What keeps a session's container alive: a shell of its own uid, which no command can signal or look into. Invariants:
-// 1. It first makes copies of bash and perl that the session's uid may run and not read. The kernel closes the memory and the
-//    descriptors of a program that cannot be read to all processes of the same user.
-// 2. It ends itself, and the container with it, when its time is over or nobody has renewed its lease (SIGUSR1) for so long.
+// The keeper keeps a session's container alive. It is a shell with its own uid, which no command can signal or inspect. Invariants:
+// 1. It first copies bash and perl, so that the session's uid may run the copies but not read them. The kernel closes the memory and the
+//    descriptors of an unreadable program to all processes of the same user.
+// 2. It ends itself and the container when its time is over, or when no worker has renewed its lease (SIGUSR1) in time.
 
 import { LEASE_MS } from "../lease.ts";
 import { LOWER_SCORES } from "./memory-scores.ts";
 
-/** In /tmp, which is sticky: the session's uid can neither remove nor replace what the keeper owns. */
+/** In /tmp, which is sticky: the session's uid can neither remove nor replace the keeper's files. */
 export const SESSION_PROGRAMS = "/tmp/.session";
 export const LEASE_SIGNAL = "SIGUSR1";
 
-/** Argument: seconds to live. Leases are counted in turns of a second, not by the clock: a machine that slept lets none lapse. */
+/**
+ * Argument: seconds to live. The script counts a lease in loops of one second, not by the clock: a lease does not expire while the machine
+ * sleeps.
+ */
 const KEEPER_SCRIPT = `
 ${LOWER_SCORES}
 turns=0

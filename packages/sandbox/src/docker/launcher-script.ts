@@ -1,20 +1,21 @@
-// What one engine exec runs in a session container: a shell that unpacks files if told to, then the guard (exit-guard-script.ts), which
-// runs one command and ends with that command's exit code, which the engine itself reports. Invariants:
-// 1. The exit code that counts is the engine's for this exec, and only together with the guard's own report of the same.
-// 2. A line on stdin, or its end, kills the command and all it started: a worker that dies takes its command with it, and never
-//    leaves one running into the next.
-// 3. Processes that were there before this exec, and their children, are background work of earlier commands: not touched.
-// 4. Shell and guard run from copies that the session's uid may run and not read (keeper-script.ts): their memory and
-//    descriptors are closed to all other processes of that uid from their first instruction on.
+// The launcher is the script of one engine exec in a session container. This shell unpacks files on request, then becomes the guard
+// (exit-guard-script.ts). The guard runs one command and ends with its exit code, which the engine reports. Invariants:
+// 1. Only the exit code that the engine reports for this exec counts, and only if the guard reports the same code.
+// 2. A line on stdin, or its end, kills the command and all processes it started. So a worker that crashes takes its command with it, and
+//    never leaves one running beside the next.
+// 3. Processes from before this exec, and their children, are background work of earlier commands: they are not touched.
+// 4. Shell and guard run from copies that the session's uid may run but not read (keeper-script.ts): their memory and descriptors are
+//    closed to all other processes of that uid from their first instruction on.
 //
-// stdin   lines `unpack|look|processes|pack <bytes> <nonce>`, bounds of a look, + bytes, any number; then the guard's `run` line + script
-// stdout  what `look`, `processes` and `pack` found, ended by their nonce; the command's output
+// stdin   lines `unpack|look|processes|pack <bytes> <nonce>`, with bounds for a scan, + bytes, any number; then the guard's `run` line +
+//         script
+// stdout  the results of `look`, `processes` and `pack`, each ended by its nonce; the command's output
 // stderr  `<nonce> unpacked <code>`; then `<nonce> cpu <microseconds>` and `<nonce> oom <kills>`, both of the session so far, once
 //         before and once after the command, the guard's other reports between them; last `<nonce> exit <code>`
-// The command's output passes the guard, because a background process holds its pipe for as long as it lives. Holding the exec's
-// own, it would die of SIGPIPE at a log line some seconds later, when the engine closes them, and the engine would not report
-// the end of the next exec until then (measured on Engine 20.10: 3.6 s).
-// The image needs what every Debian has: bash 4.4, coreutils, findutils, tar, perl-base.
+// The command's output passes through the guard, because a background process holds its pipe as long as it lives. If the process held the
+// exec's own pipe, it would die of SIGPIPE on its next output when the engine closes the pipe some seconds later. The engine would not
+// report the end of the next exec until then (measured on Engine 20.10: 3.6 s).
+// The image needs the programs that every Debian has: bash 4.4, coreutils, findutils, tar, perl-base.
 
 import type { Look } from "../checkpoint/look.ts";
 import { guardLine, RUN_GUARD, renderGuard } from "../exit-guard-script.ts";
@@ -23,9 +24,9 @@ import { SESSION_PROGRAMS } from "./keeper-script.ts";
 import { LOOK_FUNCTIONS } from "./look-script.ts";
 import { RAISE_SCORE, withHighestScore } from "./memory-scores.ts";
 
-// Scripts travel in the environment, not as arguments: `ps` in a session shows short lines.
+// Scripts are passed in the environment, not as arguments, so that `ps` in a session shows short lines.
 const EVALUATE_LAUNCHER = `guard=$__mm_guard text=$__mm_launcher; unset \${!__mm_*}; eval "$text"`;
-/** The first exec of a container may come before the keeper has made the copies. Nothing foreign runs yet. */
+/** The first exec of a container may start before the keeper has made the copies. No foreign process runs yet. */
 const AWAIT_PROGRAMS = `exec {idle}<> <(:); until [[ -x ${SESSION_PROGRAMS}/perl ]]; do read -r -t 0.005 -u "$idle" _; done; exec {idle}>&-`;
 
 const GUARD = renderGuard({
@@ -75,10 +76,10 @@ const environment = [`__mm_launcher=${LAUNCHER}`, `__mm_guard=${GUARD}`];
 
 const launcher = [`${SESSION_PROGRAMS}/bash`, "--noprofile", "--norc", "-c", EVALUATE_LAUNCHER];
 
-/** The exec that runs it. */
+/** The exec that runs the launcher. */
 export const launcherExec = { command: withHighestScore(launcher), environment };
 
-/** The same for the first exec of a container. */
+/** The exec that runs the launcher for the first time in a container. */
 export const firstLauncherExec = {
   command: [
     ...["bash", "--noprofile", "--norc", "-c", `${RAISE_SCORE}; ${AWAIT_PROGRAMS}; exec "$@"`, "bash"],
@@ -96,7 +97,7 @@ export function unpackLine(bytes: number, nonce: string): string {
 
 export type LookVerb = "look" | "processes" | "pack";
 
-/** What changed in the session is looked for (look-script.ts). */
+/** The line that asks the launcher to scan the session (look-script.ts). */
 export function lookLine(verb: LookVerb, bytes: number, nonce: string, { maxEntries, leftMs }: Look): string {
   return `${verb} ${bytes} ${nonce} ${maxEntries} ${Math.max(0.1, leftMs / 1000).toFixed(3)}\n`;
 }
@@ -109,7 +110,7 @@ export function runLine(bytes: number, nonce: string, processes: number, fresh: 
   return guardLine(bytes, nonce, processes + LAUNCHER_PROCESSES, fresh);
 }
 
-/** What the launcher has said so far under this nonce. */
+/** The launcher's reports so far under this nonce. */
 export function parseLauncherReport(nonce: string, text: string): LauncherReport {
   const said = (kind: string) =>
     [...text.matchAll(new RegExp(`^${nonce} ${kind} (\\d{1,15})$`, "gm"))].map((match) => Number(match[1]));
@@ -123,7 +124,7 @@ export function parseLauncherReport(nonce: string, text: string): LauncherReport
 }
 
 export interface LauncherReport {
-  /** The exit code of what was asked for before the command, once it has ended. */
+  /** The exit code of the last request before the command, once that request has ended. */
   readonly unpacked: number | undefined;
   readonly cpuMsBefore: number;
   readonly exited: boolean;

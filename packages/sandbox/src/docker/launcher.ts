@@ -1,20 +1,20 @@
-// One exec of the launcher script in a session container, from this worker's side: bytes in, output and reports out, and the
-// engine's word on whether it still runs.
+// The worker's side of one exec of the launcher script in a session container. It sends bytes, receives output and reports, and asks the
+// engine whether the exec still runs.
 
 import type { Duplex } from "node:stream";
 import type Docker from "dockerode";
 import { Demultiplexer } from "./demultiplex.ts";
 import { firstLauncherExec, launcherExec } from "./launcher-script.ts";
 
-/** State is at most 256 KiB; base64 and reports fit. Beyond it the stream is drained and dropped. */
+/** State is at most 256 KiB, so base64 and reports fit. Further text is read and dropped. */
 const MAX_REPORT_CHARS = 1024 * 1024;
-/** An engine that cannot start an exec says so in plain text on the stream. */
+/** An engine that cannot start an exec writes the reason as plain text on the stream. */
 const MAX_RAW_BYTES = 2_000;
 
 export class Launcher {
-  /** Who reads the command's output. */
+  /** Receives the command's output. */
   onOutput: (chunk: Buffer) => void = () => {};
-  /** Told whenever something was reported. */
+  /** Called after every report. */
   onReport: () => void = () => {};
   readonly #exec: Docker.Exec;
   readonly #stream: Duplex;
@@ -48,7 +48,7 @@ export class Launcher {
     stream.on("end", end).on("close", end).on("error", end);
   }
 
-  /** `first`: nothing has run in the container yet, and its keeper may still be busy. */
+  /** `first`: no command has run in the container yet, and its keeper may still be preparing. */
   static create(container: Docker.Container, uid: number, first = false): Promise<Docker.Exec> {
     const { command, environment } = first ? firstLauncherExec : launcherExec;
     return container.exec({
@@ -67,12 +67,12 @@ export class Launcher {
     return new Launcher(exec, await exec.start({ hijack: true, stdin: true }));
   }
 
-  /** What came on stderr so far: ASCII, all that launcher and session script print. */
+  /** The text on stderr so far. It is ASCII: launcher and session script print nothing else. */
   get report(): string {
     return this.#report;
   }
 
-  /** For errors: the stream's first bytes as they came. */
+  /** The stream's first bytes unchanged, for error messages. */
   get diagnostics(): string {
     return this.#report === "" ? this.#raw : this.#report.slice(0, MAX_RAW_BYTES);
   }
@@ -85,7 +85,7 @@ export class Launcher {
     if (!this.#ended) this.#stream.write(bytes);
   }
 
-  /** Resolves when the stream ended, or the reports satisfy the condition; checked whenever something comes. One waiter at a time. */
+  /** Resolves when the stream ended, or the reports satisfy the condition. Checked on every input. Only one caller may wait at a time. */
   async until(condition: (report: string) => boolean): Promise<void> {
     while (!this.#ended && !condition(this.#report)) {
       await new Promise<void>((resolve) => {
@@ -98,7 +98,7 @@ export class Launcher {
     return this.#exec.inspect();
   }
 
-  /** Ends the exec's input: what still runs under it is killed from inside. */
+  /** Closes the exec's input: the guard then kills all processes that still run under the exec. */
   close(): void {
     this.#ended = true;
     this.#stream.destroy();

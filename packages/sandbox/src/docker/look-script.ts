@@ -1,9 +1,9 @@
-// The part of the launcher's shell that looks at what a session can write to, for checkpoints. Needs findutils, coreutils and tar.
+// The part of the launcher's shell that scans the session's writable folders for checkpoints. It needs findutils, coreutils and tar.
 
 import { MAX_DEPTH } from "../checkpoint/look.ts";
 import { PLACES } from "../checkpoint/manifest.ts";
 
-/** `others`: the session's processes but this one, as pid@start in `found`, their parents in `parents`. */
+/** `others`: lists the session's processes except this one, as pid@start in `found`, and their parents in `parents`. */
 const OTHERS = `
 others() {
   local path pid line stat
@@ -24,10 +24,11 @@ others() {
 `;
 
 /**
- * `processes`: the time, the processes at the head, an empty line, all ended by NUL. `look 0 <entries> <seconds>`: the same, then the
- * entries; one entry, or one level, more than is allowed says that there are more. What another uid put there is the keeper's
- * (keeper-script.ts), and no concern of the session's. `pack <bytes> <entries> <seconds>`: an archive of the paths that come on stdin.
- * Both return 124 when the time was over.
+ * `processes`: prints the time, the top-level processes and an empty line, all ended by NUL.
+ * `look 0 <entries> <seconds>`: prints the same, then the entries. One entry or one level more than allowed shows that there are more.
+ * Files of another uid belong to the keeper (keeper-script.ts) and are skipped.
+ * `pack <bytes> <entries> <seconds>`: prints an archive of the paths on stdin.
+ * `look` and `pack` return 124 when the time is over.
  */
 export const LOOK_FUNCTIONS = `${OTHERS}
 processes() {
@@ -59,7 +60,7 @@ pack() {
 }
 `;
 
-/** Ends what runs in the session but for the processes that are its arguments, and what those have started. */
+/** Ends all processes of the session except the processes in its arguments and their descendants. */
 export const KILL_OTHERS = `
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ${OTHERS}

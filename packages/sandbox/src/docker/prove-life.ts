@@ -1,6 +1,7 @@
 /**
- * Proof that a container lives, and that its engine can start something in it: a program of the keeper's user, whom no command can signal.
- * The engine may still call a container running whose first process, and with it every exec, has just been killed.
+ * Proves that a container is alive and that its engine can start a program in it. The program runs as the keeper's user, which no command
+ * can signal. This is needed because an engine may still report a container as running when its first process, and with it every exec, has
+ * just been killed.
  */
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
@@ -35,7 +36,10 @@ async function proof({ container }: ContainerAt): Promise<boolean> {
   }
 }
 
-/** What an engine does in more than one call ends within the bound of one, too: dockerd may answer all of them while nothing happens. */
+/**
+ * Applies the time limit of one call to work that needs several engine calls. Otherwise the work could hang for ever although dockerd
+ * answers every call.
+ */
 export async function within<T>(host: EngineHost, act: string, work: Promise<T>): Promise<T> {
   const done = new AbortController();
   const late = pause(host.bounds.callMs, undefined, { signal: done.signal }).then(() => {

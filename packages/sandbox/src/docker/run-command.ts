@@ -1,15 +1,17 @@
-// One command in a started launcher, under three clocks. Invariants:
-// 1. The outcome's exit code is the engine's, read after the engine says that the exec has ended, and only where the guard
-//    reported the same; otherwise the command counts as killed.
-// 2. Whatever ends the wait (a clock, an abort, a guard that was killed), the command's processes are gone before the outcome is
-//    given, or the whole container is: closing a stream is no proof of death. Where the engine does not answer, the next use of the session
-//    begins with their end.
-// 3. A container or engine lost after the command was sent is SANDBOX_OUTCOME_UNKNOWN, never an exit code. One exception: the engine says
-//    that the container ended because the command used its memory up. That is an ordinary end of the command, killed and out of memory.
-// 4. The guard writes the marker behind the output before it reports the end. Output and reports come through pipes of their own, so the
-//    report may be here first: the marker is waited for. Output that does not arrive whole is SANDBOX_OUTCOME_UNKNOWN too.
-// 5. A clock ends a command only when the engine answers and the command has used the time itself. Time before the guard's first report,
-//    and time in which the engine did not answer, is not the command's. After the guard's report of the end no clock decides.
+// Runs one command in a started launcher, under three clocks. Invariants:
+// 1. The outcome's exit code is the engine's, read after the engine reports the end of the exec. It counts only where the guard reported
+//    the same code; otherwise the command counts as killed.
+// 2. The wait can end by a clock, an abort, or a killed guard. In every case the command's processes, or the whole container, are gone
+//    before the outcome is returned: closing a stream does not prove that they ended. If the engine does not answer, the next use of the
+//    session ends them first.
+// 3. If the container or engine is lost after the command was sent, the error is SANDBOX_OUTCOME_UNKNOWN, never an exit code. One
+//    exception: the engine reports that the container ended because the command used up its memory. That is an ordinary end of the command:
+//    killed, out of memory.
+// 4. The guard writes the marker after the output, before it reports the end. Output and reports come through separate pipes, so the report
+//    may arrive first: then we wait for the marker. Incomplete output is SANDBOX_OUTCOME_UNKNOWN too.
+// 5. A clock ends a command only when the engine answers and the command itself has used the time. The time before the guard's first
+//    report, and the time in which the engine did not answer, are not charged to the command. After the guard's report of the end, no clock
+//    applies.
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -27,33 +29,36 @@ import { parseLauncherReport, runLine } from "./launcher-script.ts";
 import { type ContainerAt, isLiving } from "./prove-life.ts";
 import { launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
 
-/** After the command ended, output still on its way has this long to arrive: where the guard has said that there is an end to it, and where not. */
+/**
+ * How long to wait for remaining output after the command ended. WHOLE_MS: if the guard has reported the end of the output. DRAIN_MS:
+ * otherwise.
+ */
 const WHOLE_MS = 30_000;
 const DRAIN_MS = 200;
-/** The guard kills at once; where it has not managed by then, all processes are killed from another exec. */
+/** The guard kills at once. If it has not succeeded by then, another exec kills all processes. */
 const GUARD_MS = 1_500;
-/** A container that is not rid of a command by then is killed whole. */
+/** If the command still runs after this time, the whole container is killed. */
 const KILL_MS = 4_000;
 const SILENCE_CHECK_MS = 200;
 
 export interface CommandRun extends ContainerAt {
   readonly session: string;
   readonly command: CommandSpec;
-  /** What the command starts from, and whether all that runs in the session is killed first. */
+  /** The state before the command, and whether all processes of the session are killed first. */
   readonly state: SessionState;
   readonly fresh: boolean;
   readonly limits: Limits;
-  /** Ends every process of the session but the container's own. */
+  /** Ends every process of the session, but not the container's own process. */
   readonly killAll: () => Promise<void>;
-  /** Ends the container, because of what runs in it, and gives the error that says so. */
+  /** Ends the container because of its processes, and returns the error that reports this. */
   readonly endSession: () => Promise<SandboxError>;
-  /** The wait is over, and the command may still run: whoever uses the session next ends it first. */
+  /** The wait is over, but the command may still run. The next use of the session ends it first. */
   readonly leaveRunning: () => void;
-  /** Asked only when the container is gone: did its own processes use its memory up? */
+  /** Called only when the container is gone: did its own processes use up its memory? */
   readonly endedByMemory: () => Promise<boolean>;
 }
 
-/** The command did not begin: what runs beside it has killed or stopped what should have started it. */
+/** The command did not start: another process of the session has killed or stopped the launcher that should start it. */
 export class NotBegun extends Error {
   override readonly name = "NotBegun";
 }
@@ -107,7 +112,7 @@ async function follow(launcher: Launcher, run: CommandRun, options: RunOptions, 
     kind: run.command.kind,
     text: run.command.text,
     state: run.state,
-    // The processor clock is for all processes together; this stops one that outlives its worker.
+    // The processor clock covers all processes together. This limit stops a process that outlives its worker.
     ulimits: { cpuSeconds: Math.ceil(run.limits.cpuMs / 1000) + 1, fileBytes: largestFile(run.limits) },
   });
   launcher.write(Buffer.concat([Buffer.from(runLine(request.length, nonce, run.limits.pids, run.fresh)), request]));
@@ -143,7 +148,7 @@ async function follow(launcher: Launcher, run: CommandRun, options: RunOptions, 
     await requireLiving(run);
     throw launchFailed(run.session, launcher.diagnostics);
   }
-  // The shell waits for the guard, which first reports that it goes on: without that report nothing of the command ran.
+  // The guard reports the start before it lets the shell continue. Without that report no part of the command ran.
   if (parsed.pid === undefined) throw new NotBegun();
   const ended = ending.kind === "exit" ? ending.code : null;
   const trusted = ended !== null && isBelieved(ended, parsed, true);
@@ -160,7 +165,7 @@ async function follow(launcher: Launcher, run: CommandRun, options: RunOptions, 
   };
 }
 
-/** What watched the command is gone, and all that the session runs goes with it. */
+/** The guard is gone, so all processes of the session are ended. */
 async function endAll(run: CommandRun): Promise<void> {
   const swept = run.killAll().then(
     () => true,
@@ -169,14 +174,14 @@ async function endAll(run: CommandRun): Promise<void> {
   if (!(await Promise.race([swept, pause(KILL_MS, false)]))) await endContainer(run);
 }
 
-/** The session ends with it, and the next command finds it lost. */
+/** This ends the session too. The next command finds it lost. */
 async function endContainer(run: CommandRun): Promise<void> {
   await run.endSession().catch((error: unknown) => {
     throw outcomeUnknown(run.session, "it could not be ended: its engine does not answer", error);
   });
 }
 
-/** Resolves when the engine says the exec has ended. A report or the end of the stream only says when to ask. */
+/** Resolves when the engine reports the end of the exec. A report or the end of the stream only triggers the question. */
 async function exit(launcher: Launcher, nonce: string, run: CommandRun, over: AbortSignal): Promise<Ending> {
   await launcher.until((report) => report.includes(`${nonce} exit `));
   let wait = 1;
@@ -187,7 +192,7 @@ async function exit(launcher: Launcher, nonce: string, run: CommandRun, over: Ab
     });
     const { exited } = parseLauncherReport(nonce, launcher.report);
     if (!exec.Running && exec.ExitCode !== null) {
-      // The end of a container also ends its execs with 137: only a living container makes it the command's own.
+      // When a container ends, its execs end with 137 too. The code belongs to the command only if the container is still alive.
       if (!exited) await requireLiving(run);
       return { kind: "exit", code: exec.ExitCode };
     }
@@ -231,16 +236,17 @@ async function kill(
     return false;
   };
   if (await gone(GUARD_MS)) return;
-  // An engine that does not answer ends it when it goes on: the command's input is closed, which its guard watches, unless the command has
-  // stopped the guard. Who aborts waits for no engine; a clock has just heard it answer.
+  // The engine does not answer, so nothing can be killed now. The command's input is closed, so its guard ends the command as soon as the
+  // engine continues, unless the command has stopped the guard. An abort waits for no engine. A clock fires only after the engine has
+  // answered.
   if (run.host.pulse.isSilent() || (why === "abort" && !answered)) {
     run.leaveRunning();
     return launcher.close();
   }
-  // The command has stopped its own killer: all the session runs goes.
+  // The command has stopped its guard, so all processes of the session are ended.
   const swept = run.killAll().catch(() => {});
   if (await gone(KILL_MS)) return await swept;
-  // Or it has made it disappear.
+  // Or the command has made the guard disappear.
   await endContainer(run);
 }
 
@@ -254,12 +260,12 @@ interface Times {
   begun(): boolean;
   exited(): boolean;
   heard(): void;
-  /** What is left of them; 0 or less: used up. */
+  /** The remaining time. 0 or less: used up. */
   wallLeftMs(): number;
   silenceLeftMs(): number;
 }
 
-/** From the guard's first report on, the command has time; what it spends waiting for its engine is given back. */
+/** The command's time starts with the guard's first report. Time spent waiting for the engine is credited. */
 function watchTimes(launcher: Launcher, nonce: string, run: CommandRun, { othersMs }: RunOptions): Times {
   const { pulse } = run.host;
   const { wallMs, silenceMs } = run.limits;
@@ -286,7 +292,10 @@ function watchTimes(launcher: Launcher, nonce: string, run: CommandRun, { others
   };
 }
 
-/** A command that does not begin is the engine's fault, unless the engine can start another program: then the session's own processes stop it. */
+/**
+ * If a command does not start although the engine can start another program, the session's own processes block it. Otherwise the engine is
+ * at fault.
+ */
 async function startClock(times: Times, run: CommandRun, over: AbortSignal): Promise<Ending> {
   await passed(Math.max(run.host.bounds.startMs, run.limits.wallMs), over);
   if (!times.begun()) {
@@ -307,7 +316,7 @@ async function silenceClock(times: Times, run: CommandRun, over: AbortSignal): P
   return { kind: "clock", clock: "silence" };
 }
 
-/** Looked at again after the engine has answered: a stall that was just over is known then. */
+/** Checks again after the engine has answered, because the length of a stall is known only then. */
 async function usedUp(
   leftMs: () => number,
   times: Times,
@@ -334,7 +343,7 @@ function leftOf(leftMs: () => number, run: CommandRun): number {
   }
 }
 
-/** Asks the engine no sooner than the command could have used its time up on all its cores. */
+/** Asks the engine no sooner than the command could have used up its time on all its cores. */
 async function cpuClock(run: CommandRun, cpuMsBefore: () => number, over: AbortSignal): Promise<Ending> {
   let used = 0;
   for (;;) {
@@ -353,7 +362,7 @@ function abortion(signal: AbortSignal | undefined, over: AbortSignal): Promise<E
   });
 }
 
-/** Resolves after the time; never once the command is over, so that no clock decides late. */
+/** Resolves after the time. It never resolves once the command is over, so that no clock fires late. */
 function passed(ms: number, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (over.aborted) return;

@@ -1,5 +1,5 @@
-// One program of ours in a session container, as the session's user and with an empty environment: bytes in, bytes out. Nothing
-// it starts outlives it, so the end of its stream is its end.
+// Runs one program of ours in a session container, as the session's user and with an empty environment: bytes in, bytes out. The program
+// leaves no process behind, so the end of its stream is its end.
 
 import type { Duplex } from "node:stream";
 import type Docker from "dockerode";
@@ -11,7 +11,7 @@ export interface ToolOutput {
   readonly stderr: string;
 }
 
-/** Output beyond `maxBytes` ends it; what came until then is given. */
+/** Output beyond `maxBytes` ends the program. The output before that is returned. */
 export async function runTool(
   container: Docker.Container,
   uid: number,

@@ -4,8 +4,8 @@ import { seccompProfile } from "./seccomp-profile.ts";
 const allowed = seccompProfile.syscalls.filter(({ action }) => action === "SCMP_ACT_ALLOW");
 const named = (name: string) => allowed.filter(({ names }) => (names as readonly string[]).includes(name));
 
-describe("the system call filter", () => {
-  it("refuses by default", () => {
+describe("the system call filter of a container", () => {
+  it("refuses calls by default", () => {
     expect(seccompProfile.defaultAction).toBe("SCMP_ACT_ERRNO");
   });
 

@@ -1,7 +1,8 @@
-// The system call filter of a session container, in the engine's own format. It allows what Docker's default profile allows a
-// container without capabilities, less what a grading command never needs and what has opened containers before. Invariants:
-// 1. What is not named is refused: keyctl, bpf, perf_event_open, userfaultfd, mount, unshare, setns, ptrace, io_uring and the
-//    rest of the checklist are absent here, not listed somewhere as denied.
+// The system call filter of a session container, in the engine's own format. It allows the calls of Docker's default profile for a
+// container without capabilities. It leaves out calls that a grading command never needs, and calls that escapes have used before.
+// Invariants:
+// 1. Every call that is not named is refused: keyctl, bpf, perf_event_open, userfaultfd, mount, unshare, setns, ptrace, io_uring and the
+//    rest of the checklist are absent here, not listed as denied.
 // 2. Sockets are local, loopback IP or route netlink: no AF_ALG, AF_VSOCK, AF_PACKET, no raw type.
 // 3. Calls of a non-native architecture (32-bit, x32) are refused: no architecture has sub-architectures.
 
@@ -47,7 +48,7 @@ const network = words(`
 
 const AF = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 const SOCK = { stream: 1, datagram: 2 } as const;
-/** The low bits of a socket's type; the others are SOCK_NONBLOCK and SOCK_CLOEXEC. */
+/** The low bits of a socket's type; the other bits are SOCK_NONBLOCK and SOCK_CLOEXEC. */
 const SOCK_TYPE_MASK = 0xf;
 /** CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}. */
 const NAMESPACE_FLAGS = 0x7e020000;
@@ -90,9 +91,10 @@ export const seccompProfile = {
     ),
     allow(["socket"], [equal(0, AF.netlink), equal(2, 0)]),
     allow(["clone"], [masked(0, NAMESPACE_FLAGS, 0)]),
-    // PER_LINUX, PER_LINUX32 and "tell me": what setarch and debuggers ask for, without address-space tricks.
+    // PER_LINUX, PER_LINUX32 and the query value: setarch and debuggers use them. The personas that change the address space stay refused.
     ...[0, 8, 0xffffffff].map((persona) => allow(["personality"], [equal(0, persona)])),
-    // clone3 hides its flags from a filter, io_uring its calls: as if the kernel had neither, programs take their older path.
+    // clone3 hides its flags from a filter, and io_uring hides its calls. The filter answers as if the kernel had neither, so programs use
+    // the older calls.
     {
       names: ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"],
       action: "SCMP_ACT_ERRNO",

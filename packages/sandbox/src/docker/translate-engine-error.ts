@@ -1,5 +1,5 @@
-// The one place where errors of the engine and of dockerode become SandboxErrors. Nothing else in this adapter reads a status
-// code's meaning or an engine's message.
+// Translates errors of the engine and of dockerode into SandboxErrors. No other file of this adapter interprets a status code or an
+// engine's message.
 
 import { neutraliseText } from "../neutralise-output.ts";
 import { SandboxError } from "../sandbox-error.ts";
@@ -7,7 +7,7 @@ import { SandboxError } from "../sandbox-error.ts";
 export interface EngineAct {
   /** The engine's address, as configured. */
   readonly host: string;
-  /** What was tried, as in "create a container". */
+  /** The attempted action, for example "create a container". */
   readonly act: string;
   readonly image?: string;
   readonly session?: string;
@@ -69,7 +69,7 @@ export function translateEngineError(error: unknown, act: EngineAct): SandboxErr
   );
 }
 
-/** The container is not there, or not running: it cannot serve a session. */
+/** The container does not exist or does not run, so it cannot serve a session. */
 function isGone(error: unknown): boolean {
   const status = statusOf(error);
   return (
@@ -172,7 +172,7 @@ function statusOf(error: unknown): number | undefined {
     : undefined;
 }
 
-/** What was said, without line breaks and control characters. Node says nothing where no address of a name answers, but for a code. */
+/** The error's message without line breaks and control characters. If no address of a name answers, Node gives only a code. */
 export function whyOf(error: unknown): string {
   if (!(error instanceof Error)) return plain(String(error));
   return plain(error.message) || ("code" in error ? plain(String(error.code)) : error.name);

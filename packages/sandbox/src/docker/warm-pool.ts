@@ -1,7 +1,7 @@
-// Containers made ahead, so that a session starts without waiting for one. Invariants:
-// 1. Each is taken once, by one session, and is never given back: nothing of one run can meet another.
-// 2. A pool container is labelled and bounded in time like a session, so the reaper can end it when its worker is gone.
-// 3. A failure to fill only makes the pool empty: sessions then start cold and meet the error themselves.
+// Creates containers ahead of time, so that a session starts without waiting for one. Invariants:
+// 1. One session takes a container, and never returns it: nothing of one run can reach another.
+// 2. A pool container has labels and a time limit like a session, so the cleanup can end it when its worker is gone.
+// 3. If filling fails, the pool is only empty: sessions then start cold and get the error themselves.
 
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
@@ -14,7 +14,7 @@ export interface WarmContainer {
   readonly host: EngineHost;
   readonly container: Docker.Container;
   readonly uid: number;
-  /** Started ahead and waiting for files and the first command. */
+  /** Started ahead; waits for files and the first command. */
   readonly launcher: Launcher;
   readonly madeAt: number;
 }
@@ -41,13 +41,13 @@ export class WarmPool {
     return this.#ready.length;
   }
 
-  /** A container of its own for one session, or undefined when none is ready. */
+  /** Takes a container for one session; undefined when none is ready. */
   take(): WarmContainer | undefined {
     for (;;) {
       const warm = this.#ready.shift();
       if (warm === undefined) break;
       if (!warm.launcher.ended && Date.now() - warm.madeAt < this.#options.maxAgeMs) {
-        // Filling competes with the session for the engine; let the session's first command go ahead of it.
+        // Filling and the session compete for the engine, so let the session's first command go first.
         setTimeout(() => this.#fill(), 250).unref();
         return warm;
       }

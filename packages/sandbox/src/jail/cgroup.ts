@@ -1,6 +1,6 @@
-// Memory, processor and process limits by cgroup, version 1 or 2, where this process may write them. Invariants:
-// 1. A cgroup with a limit missing is never used: a write that fails refuses the session.
-// 2. Paths are recorded with the session, so any worker can read and remove them.
+// Sets memory, processor and process limits by cgroup, version 1 or 2, where this process may write cgroups. Invariants:
+// 1. A cgroup without all its limits is never used: if a write fails, the session is refused.
+// 2. The session's record contains the paths, so any worker can read and remove the cgroups.
 
 import { accessSync, constants, readFileSync } from "node:fs";
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
@@ -15,16 +15,16 @@ export type CgroupHome =
 
 export interface SessionCgroup {
   readonly version: 1 | 2;
-  /** Every directory a process of the session must enter. */
+  /** The directories that every process of the session must enter. */
   readonly paths: readonly string[];
-  /** Where out-of-memory kills are counted. */
+  /** The directory that counts out-of-memory kills. */
   readonly memoryPath: string;
 }
 
 const CPU_PERIOD_US = 100_000;
 const SHM_BYTES = 16 * 1024 * 1024;
 
-/** Undefined when cgroups are absent, read-only, or lack a controller we need. Proved by making and removing one. */
+/** Returns undefined when cgroups are absent, read-only, or lack a required controller. The check creates and removes a cgroup. */
 export async function findCgroupHome(): Promise<CgroupHome | undefined> {
   const home = findVersion1() ?? (await findVersion2()) ?? (await takeDelegated());
   if (home === undefined) return undefined;
@@ -48,7 +48,7 @@ function findVersion1(): CgroupHome | undefined {
     for (const controller of controllers.split(",")) own.set(controller, path);
   }
   const places = ["memory", "pids", "cpu"].map((controller) =>
-    // The path of /proc/self/cgroup exists below the mount only when the cgroup namespace's root is mounted there.
+    // The path in /proc/self/cgroup exists below the mount only when the cgroup namespace's root is mounted there.
     [join("/sys/fs/cgroup", controller, own.get(controller) ?? ""), join("/sys/fs/cgroup", controller)].find((path) =>
       isWritable(join(path, "cgroup.procs")),
     ),
@@ -58,7 +58,7 @@ function findVersion1(): CgroupHome | undefined {
   return { version: 1, memory, pids, cpu };
 }
 
-/** A sibling of our own cgroup, since version 2 wants processes in leaves only. */
+/** A sibling of our own cgroup, because in version 2 only leaves may hold processes. */
 async function findVersion2(): Promise<CgroupHome | undefined> {
   const path = /^0::(.*)$/m.exec(readOrEmpty("/proc/self/cgroup"))?.[1];
   if (path === undefined) return undefined;
@@ -77,8 +77,8 @@ async function findVersion2(): Promise<CgroupHome | undefined> {
 const WORKER_LEAF = "markmill-worker";
 
 /**
- * A cgroup that was delegated to this user with this process in it (systemd-run --user --scope -p Delegate=yes): its processes move
- * to a leaf, so that it may have children with limits. Root has no need of it.
+ * Uses a cgroup that was delegated to this user together with this process (systemd-run --user --scope -p Delegate=yes). It moves the
+ * processes to a leaf, so that the cgroup may have children with limits. Root does not need this.
  */
 async function takeDelegated(): Promise<CgroupHome | undefined> {
   const path = /^0::(.*)$/m.exec(readOrEmpty("/proc/self/cgroup"))?.[1];
@@ -110,7 +110,7 @@ export async function createCgroup(cgroup: SessionCgroup, limits: Limits): Promi
   for (const path of cgroup.paths) await mkdir(path, { recursive: true });
   const [first = "", pids = "", cpu = ""] = cgroup.paths;
   const quota = String(Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US)));
-  // Files of the workspace, /tmp and /dev/shm are memory too; a full disk must read as a full disk, not as a kill.
+  // Files in the workspace, /tmp and /dev/shm are memory too. A full disk must look like a full disk, not like an out-of-memory kill.
   const memory = String(limits.memoryBytes + 2 * limits.diskBytes + SHM_BYTES);
   const processes = String(limits.pids + LAUNCH_PROCESSES);
   const writes: [path: string, value: string, optional?: "swap"][] =
@@ -132,7 +132,7 @@ export async function createCgroup(cgroup: SessionCgroup, limits: Limits): Promi
     try {
       await writeFile(path, value);
     } catch (error) {
-      // A kernel without swap accounting has no such file, and then counts no swap either.
+      // A kernel without swap accounting has no such file, and counts no swap either.
       if (optional === "swap" && (error as NodeJS.ErrnoException).code === "ENOENT") continue;
       await removeCgroup(cgroup);
       throw cgroupRefused(path, error);
@@ -140,7 +140,7 @@ export async function createCgroup(cgroup: SessionCgroup, limits: Limits): Promi
   }
 }
 
-/** Processes must be gone; the kernel takes a moment to let go of the directory. */
+/** All processes must have ended. The kernel needs a moment before the directory can be removed. */
 export async function removeCgroup(cgroup: SessionCgroup): Promise<void> {
   for (const path of cgroup.paths) {
     for (let attempt = 0; attempt < 100; attempt += 1) {
@@ -154,7 +154,7 @@ export async function removeCgroup(cgroup: SessionCgroup): Promise<void> {
   }
 }
 
-/** How often the kernel has killed a process of the session for want of memory. */
+/** How often the kernel has killed a process of the session for lack of memory. */
 export async function countOutOfMemory(cgroup: SessionCgroup): Promise<number> {
   const file = cgroup.version === 1 ? "memory.oom_control" : "memory.events";
   const text = await readFile(join(cgroup.memoryPath, file), "utf8").catch(() => "");

@@ -1,7 +1,7 @@
-// How much processor time a jail has used. A cgroup counts it exactly. Without one the times of all processes are added up, dead
-// and waited-for ones included; but the kernel forgets the time of a child whose parent ignores SIGCHLD. Where a process of the
-// session does, the time between two looks counts as used for each core that a process too young to have been seen before
-// was found running on.
+// Measures the processor time of a jail. A cgroup counts it exactly. Without a cgroup, the meter adds the times of all processes, including
+// ended children that their parent has waited for. But the kernel drops the time of a child whose parent ignores SIGCHLD. If a process of
+// the session does this, the meter estimates: a running process that started after the last measurement is charged one full core since that
+// measurement.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import type { SessionCgroup } from "./cgroup.ts";
 import type { Holder } from "./session-directory.ts";
 import { listInside } from "./session-processes.ts";
 
-/** USER_HZ; the kernel's interface value on every architecture we support. */
+/** USER_HZ: the kernel's interface value on every architecture we support. */
 const TICKS_PER_SECOND = 100;
 const SIGCHLD_BIT = 1n << 16n;
 
@@ -45,7 +45,7 @@ function readCgroupMs(cgroup: SessionCgroup): number | undefined {
 }
 
 function ignoresChildren(holder: Holder, { pid }: ProcessStat): boolean {
-  // Pid 1 is ours.
+  // Pid 1 is our own process.
   if (pid === 1) return false;
   const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readOrEmpty(`/proc/${holder.pid}/root/proc/${pid}/status`))?.[1];
   return mask !== undefined && (BigInt(`0x${mask}`) & SIGCHLD_BIT) !== 0n;

@@ -1,5 +1,5 @@
-// What this machine offers a jail: its tools, whether cgroups can be written. Looked at
-// once, at start; nothing here changes while a worker lives.
+// Detects the features of this machine that a jail uses: its tools, and whether cgroups can be written. Read once at start; nothing here
+// changes during a worker's life.
 
 import { readFileSync } from "node:fs";
 import { access, constants } from "node:fs/promises";
@@ -14,20 +14,20 @@ export interface JailHost {
   readonly architecture: SeccompArchitecture;
   readonly tools: Readonly<Record<ToolName, string>>;
   readonly cgroups: CgroupHome | undefined;
-  /** Numbers of the cores this process may use. */
+  /** The numbers of the cores that this process may use. */
   readonly cores: readonly number[];
-  /** This process' own hard limits, above which it can set none. */
+  /** This process's own hard limits. It can set no limit above them. */
   readonly hardLimits: { readonly processes: number; readonly coreBytes: number };
 }
 
 const toolNames = ["bash", "unshare", "nsenter", "perl", "mount", "tar"] as const;
 type ToolName = (typeof toolNames)[number];
 
-/** The jail shows /usr, /bin and /sbin, so a tool elsewhere would not be found inside. */
+/** The jail shows /usr, /bin and /sbin. A tool in another directory would not be found inside. */
 const directories = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"];
 
 export interface HostPreferences {
-  /** Leave cgroups alone and use rlimits and the watch of pid 1. */
+  /** Set to false to use rlimits and the watch of pid 1 instead of cgroups. */
   readonly useCgroups?: boolean;
 }
 
@@ -50,13 +50,13 @@ export async function detectHost(preferences: HostPreferences = {}): Promise<Jai
   };
 }
 
-/** Since Linux 5.14 RLIMIT_NPROC is counted in each user namespace. */
+/** Since Linux 5.14, RLIMIT_NPROC is counted in each user namespace. */
 export function countsProcessesPerNamespace(release: string): boolean {
   const [major = 0, minor = 0] = release.split(".").map((part) => Number.parseInt(part, 10));
   return major > 5 || (major === 5 && minor >= 14);
 }
 
-/** From a line like `Cpus_allowed_list:	0-2,5`. */
+/** Parses a line like `Cpus_allowed_list:	0-2,5`. */
 export function parseCores(status: string): number[] {
   const list = /^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1] ?? "0";
   return list.split(",").flatMap((range) => {
@@ -65,7 +65,7 @@ export function parseCores(status: string): number[] {
   });
 }
 
-/** From the table of /proc/self/limits: name, soft, hard, unit. */
+/** Parses the table of /proc/self/limits: name, soft, hard, unit. */
 export function parseHardLimits(table: string): JailHost["hardLimits"] {
   const hard = (name: string) => {
     const value = new RegExp(`^${name}\\s+\\S+\\s+(\\S+)`, "m").exec(table)?.[1];

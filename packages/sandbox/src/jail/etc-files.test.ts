@@ -38,7 +38,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-it("the jail's /etc shows what programs need to start, links as links, and no secret of any kind", async () => {
+it("the jail's /etc contains the files that programs need to start, links as links, and no secrets", async () => {
   const seen = new Map<string, string>();
   const reader = Readable.from(await packEtc(root)).pipe(extract());
   for await (const entry of reader) {

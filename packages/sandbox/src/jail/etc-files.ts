@@ -1,9 +1,9 @@
-// What a jail shows of the host's /etc: the configuration without which installed programs do not start (maven, java, alternatives,
-// certificates, locale), as a copy, made once per process. Invariants:
-// 1. Only what the list names; of that only regular files every user of the host may read, in directories every user may enter, and
-//    links as links: they lead nowhere but inside the jail.
-// 2. Nothing that looks like a secret, by its name or by what stands in it.
-// 3. Bounded in number and bytes; what does not fit is left out.
+// Copies a part of the host's /etc into a jail, once per process: the configuration that installed programs need to start (maven, java,
+// alternatives, certificates, locale). Invariants:
+// 1. The copy contains only names on the list. Of these it contains only regular files that every user of the host may read, in directories
+//    that every user may enter. Links are copied as links: they lead only to places inside the jail.
+// 2. The copy contains nothing that looks like a secret, by its name or by its content.
+// 3. The copy is bounded in number and bytes; files beyond the bounds are left out.
 
 import { constants } from "node:fs";
 import { lstat, open, readdir, readlink } from "node:fs/promises";
@@ -29,10 +29,10 @@ const shown = words(`
 const secretName =
   /(^|[._-])(private|secrets?|credentials?|passw(or)?ds?|shadow|htpasswd|netrc|token)([._-]|$)|\.(key|p12|pfx|kdb)$/i;
 const privateKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
-/** A value that is set, not only spoken of in a comment. */
+/** A value that is assigned, not only mentioned in a comment. */
 const secretValue = /(passw(or)?d|passphrase|secret|api[_-]?key|auth[_-]?token)["']?\s*[=:>]\s*["']?[^\s"'<$%*.#]/i;
 
-/** A tar to be unpacked in the jail's own /etc. */
+/** A tar to unpack in the jail's own /etc. */
 export async function packEtc(root = "/etc"): Promise<Buffer> {
   const archive = pack();
   const chunks: Buffer[] = [];
@@ -67,7 +67,7 @@ export async function packEtc(root = "/etc"): Promise<Buffer> {
   }
 }
 
-/** The names of the list that are there, with the directories above them. */
+/** The existing names on the list, with the directories above them. */
 async function expand(root: string): Promise<string[]> {
   const names = await readdir(root).catch(() => [] as string[]);
   return shown.flatMap((pattern) =>
@@ -75,7 +75,7 @@ async function expand(root: string): Promise<string[]> {
   );
 }
 
-/** Judged and read by one descriptor: nothing can be put in its place between. */
+/** Checks and reads the file through one descriptor, so that no process can replace it in between. */
 async function readPublic(path: string): Promise<Buffer | undefined> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
@@ -93,7 +93,7 @@ async function readPublic(path: string): Promise<Buffer | undefined> {
 function holdsSecret(name: string, bytes: Buffer): boolean {
   const text = bytes.toString("latin1");
   if (privateKey.test(text)) return true;
-  // The runtime's own settings speak of key stores at length; keys themselves are caught above.
+  // These settings of runtimes mention key stores often. Keys themselves are detected above.
   if (/^(java|jvm|alternatives|ssl|pki|ca-certificates|fonts|vim|terminfo|perl)/.test(name)) return false;
   return secretValue.test(text.replace(/<!--[\s\S]*?-->/g, "").replace(/^[^\S\n]*[#;!].*$/gm, ""));
 }

@@ -1,26 +1,26 @@
-// The first process of a jail, a perl: it builds the file tree in its own namespaces, pivots into it and stays as pid 1, the watch. It
-// starts as root of a new user namespace, in new mount, pid, net, ipc, uts and cgroup namespaces, before any foreign code exists.
+// The first process of a jail, a perl script. It builds the file tree in its own namespaces, pivots into it and stays as pid 1, the watch.
+// It starts as root of a new user namespace, in new mount, pid, net, ipc, uts and cgroup namespaces, before any foreign code exists.
 // Invariants:
-// 1. It dies with its maker until it has been recorded: it waits for one line on stdin and exits on end of file.
-// 2. It ends itself at the deadline, and when nobody has renewed its lease for so long (a line in the file on its stdout), and
-//    the kernel ends every process of the pid namespace with it.
-// 3. Foreign code cannot stop it: the kernel keeps a pid namespace's own processes from killing its pid 1, every other signal
-//    is ignored, and commands live in a child user namespace, which has no ptrace access to it.
-// 4. The shell of commands is a copy of bash that can be run and not read, on a read-only file system: no process of the same
-//    user can look into a shell, or write to its memory.
-// 5. Only /workspace, /tmp, /dev/shm and a place that was asked for can be written, each a tmpfs of fixed size. Read-only trees are tmpfs too; they are filled
-//    before the line on stdin and made read-only after it, so before any command; then it prints `sealed`.
+// 1. Until it has been recorded, it ends with the process that created it: it waits for one line on stdin and exits on end of file.
+// 2. It ends itself at the deadline, or when no worker has renewed its lease in time (a line in the file on its stdout). The kernel then
+//    ends every process of the pid namespace.
+// 3. Foreign code cannot stop it. The kernel keeps a pid namespace's own processes from killing its pid 1, every other signal is ignored,
+//    and commands run in a child user namespace, which has no ptrace access to it.
+// 4. The shell of commands is a copy of bash that can be run but not read, on a read-only file system: no process of the same user can read
+//    or write a shell's memory.
+// 5. Only /workspace, /tmp, /dev/shm and one requested folder are writable, each a tmpfs of fixed size. Read-only trees are tmpfs too. They
+//    are filled before the line on stdin and made read-only after it, so before any command; then the script prints `sealed`.
 //
-// It prints `pid <pid on the host>`, `ready`, and later `oom` for each time the memory watch struck: ten times a second it adds
-// up what all processes hold (anonymous and shared memory, swap, page tables) and kills the largest when there is too much, all of
-// them when that did not help. Pages that forked processes share are counted once before it strikes.
+// It prints `pid <pid on the host>`, `ready`, and later `oom` each time the memory watch kills. Ten times a second the watch adds up the
+// memory of all processes (anonymous and shared memory, swap, page tables). If the sum is too large, it kills the largest process; if that
+// did not help, it kills all. Before it kills, it counts pages that forked processes share only once.
 
 import { SYSTEM_CALLS } from "../exit-guard-script.ts";
 import { SHELL_DIRECTORY } from "./launch.ts";
 
 export const PROGRAMS = "/opt/programs";
 
-// A lease is counted by a clock that stands still while the machine sleeps. Reading descriptor 1 gives what workers appended.
+// A lease is counted by a clock that stops while the machine sleeps. Workers append lines to the file, and descriptor 1 reads them.
 const WATCH = `${SYSTEM_CALLS}
 my ($seconds, $memory, $lease, @trees) = @ARGV;
 my $reap = sub { 1 while waitpid(-1, 1) > 0 };
@@ -70,11 +70,11 @@ while (time < $end && awake() - $renewed < $lease) {
 `;
 
 /**
- * The perl that builds the tree and becomes the watch. It makes its mounts by system calls: a program for each of some forty mounts
- * cost three quarters of the processor time of a session's start. On stdin comes a tar for /etc (etc-files.ts). Arguments: bytes
- * of the workspace and of /tmp, seconds to live, bytes of memory for all processes together, seconds of a lease, bytes of that tar,
- * the paths of bash and tar, read-only places parted by spaces, one more place to write to or nothing, then pairs of a name and a
- * path: programs from outside /usr, shown in PROGRAMS.
+ * The perl that builds the tree and becomes the watch. It mounts by system calls: one program for each of about forty mounts cost three
+ * quarters of the processor time of a session's start. Standard input: a tar for /etc (etc-files.ts). Arguments: bytes of the workspace and
+ * of /tmp, seconds to live, bytes of memory for all processes together, seconds of a lease, bytes of that tar, the paths of bash and tar,
+ * read-only folders separated by spaces, one more writable folder or an empty string, then pairs of a name and a path: programs from
+ * outside /usr, shown in PROGRAMS.
  */
 export const JAIL_ROOT_SCRIPT = `${SYSTEM_CALLS}
 my ($disk, $seconds, $memory, $lease, $etc, $bash, $tar, $trees, $scratch, @programs) = @ARGV;

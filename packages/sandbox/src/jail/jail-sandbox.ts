@@ -1,9 +1,10 @@
-// The sandbox for machines without Docker: one set of Linux namespaces per session, held by its own pid 1 (jail-root-script),
-// entered anew for each command (launch). Invariants:
-// 1. A session does not need the process that made it: all it takes to serve or end it is in its directory.
-// 2. Every limit is enforced or the session is refused. Memory: pid 1 watches the sum of all processes; behind it stands a
-//    cgroup (which counts tmpfs files too and is that much wider) or, without one, RLIMIT_DATA per process. Processes: RLIMIT_NPROC of the jail's own namespace. Cores: a cgroup, else affinity. Disk: tmpfs sizes.
-// 3. As root every session has its own high uid on the host.
+// The sandbox for machines without Docker. Each session is one set of Linux namespaces, held by its own pid 1 (jail-root-script); each
+// command enters them anew (launch). Invariants:
+// 1. A session does not need the process that created it: its directory holds everything needed to serve or end it.
+// 2. Every limit is enforced, or the session is refused. Memory: pid 1 watches the sum of all processes. The second line is a cgroup
+//    (wider, because it also counts tmpfs files) or, without a cgroup, RLIMIT_DATA per process. Processes: RLIMIT_NPROC of the jail's own
+//    namespace. Cores: a cgroup, else affinity. Disk: tmpfs sizes.
+// 3. When the worker is root, every session has its own high uid on the host.
 
 import { randomInt } from "node:crypto";
 import { constants as fsConstants } from "node:fs";
@@ -31,8 +32,8 @@ export interface JailOptions {
   readonly root: string;
   readonly host?: HostPreferences;
   /**
-   * Programs to show besides the host's /usr, last in PATH: by name, the whole path of an executable file. For a runtime that
-   * lives in a home or in node_modules, such as `{ node: process.execPath }`.
+   * Programs to show besides the host's /usr, last in PATH: the absolute path of an executable file, by name. Use it for a runtime in a
+   * home directory or in node_modules, such as `{ node: process.execPath }`.
    */
   readonly programs?: Programs;
 }
@@ -46,11 +47,11 @@ export interface JailDescription {
 
 export interface JailSandbox extends Sandbox {
   readonly kind: "jail";
-  /** How the limits are enforced on this machine, for doctor. */
+  /** How this machine enforces the limits, for doctor. */
   describe(): JailDescription;
 }
 
-/** Refuses with a SandboxError when this machine cannot hold a jail. */
+/** Throws a SandboxError when this machine cannot run a jail. */
 export async function createJailSandbox(options: JailOptions): Promise<JailSandbox> {
   const host = await detectHost(options.host);
   await proveNamespaces(host);
@@ -118,7 +119,7 @@ async function proveNamespaces(host: JailHost): Promise<void> {
   if (code !== 0) throw translateLaunchFailure(said);
 }
 
-/** A line the holder reads; no file is made where the session is gone. */
+/** Appends a line that the holder reads. Creates no file if the session is gone. */
 async function renewLease(directory: SessionDirectory, id: string): Promise<void> {
   const events = await openFile(directory.eventsPath(id), fsConstants.O_WRONLY | fsConstants.O_APPEND);
   try {
@@ -153,7 +154,7 @@ async function openSession(jail: Jail, spec: SessionSpec, abort?: AbortSignal): 
   }
 }
 
-/** Who lists looks after the sessions of this host: a reaper removes what nobody wants, and the rest must live on. */
+/** The process that lists sessions also renews their leases: the cleanup removes unwanted sessions, and the others must stay alive. */
 async function listSessions({ directory, leases }: Jail): Promise<ListedSession[]> {
   const records = await directory.list();
   await Promise.all(records.filter(isLive).map(({ id }) => leases.once(id)));

@@ -1,6 +1,7 @@
 // A session in its jail: each command enters the namespaces anew. Invariants:
-// 1. Nothing here is needed to serve the session: another worker builds the same from its record.
-// 2. Commands run one after the other, by a lock in the session's directory; what a dead worker's command started goes with its lock.
+// 1. This object holds nothing that the session needs: another worker builds the same object from the session's record.
+// 2. Commands run one after the other, by a lock in the session's directory. When the lock of a crashed worker is broken, the processes of
+//    its command are ended too.
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -40,7 +41,7 @@ import { isHolding, killAllBut, listInside, signal } from "./session-processes.t
 import { killFailed, sessionBusy, sessionLost, translateLaunchFailure } from "./translate-host-error.ts";
 
 const OPEN_FILES = 1024;
-/** One process may grow this much past the limit between two looks of the watch, so that the watch, which reports, strikes first. */
+/** One process may exceed the limit by this much between two checks of the watch, so that the watch, which reports, kills first. */
 const WATCH_SLACK_BYTES = 64 * 1024 * 1024;
 
 export class JailSession extends BaseSession implements Session {
@@ -60,10 +61,10 @@ export class JailSession extends BaseSession implements Session {
     checkCommand(command);
     return await this.#exclusively(options.signal, async (before) => {
       const first = await this.#runOnce(command, options, before);
-      // A command that died with its session says nothing about the command.
+      // A command that ended with its session has no result of its own.
       if (!isHolding(this.#record.holder)) throw sessionLost(this.id);
       if (first.started || first.outcome.timedOut !== false) return this.#accept(first);
-      // Background processes may have filled the process table so that not even the launcher could fork: clear it once.
+      // Background processes may have filled the process table, so that not even the launcher could fork. End them once and try again.
       if (!(await killAllBut(this.#record.holder, []))) throw killFailed(this.id);
       const second = await this.#runOnce(command, options, []);
       if (!second.started && second.outcome.timedOut === false) throw translateLaunchFailure(second.diagnostics);
@@ -94,7 +95,7 @@ export class JailSession extends BaseSession implements Session {
 
   #ulimits(limits: Limits): CommandUlimits {
     return {
-      // The processor clock is for all processes together and is read from outside; this stops one that outlives it.
+      // The processor clock covers all processes together and is read from outside. This limit stops a process that outlives that clock.
       cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1,
       openFiles: OPEN_FILES,
       ...(this.#record.cgroup === undefined ? { dataBytes: limits.memoryBytes * 1.25 + WATCH_SLACK_BYTES } : {}),
@@ -110,7 +111,7 @@ export class JailSession extends BaseSession implements Session {
       const ask = () => runTool(this.#jail, this.#record, command, input, maxBytes + ANSWER_BYTES, FILE_MS);
       let result = await ask();
       if (parse(result.stdout) === undefined && isHolding(this.#record.holder)) {
-        // Background processes may have filled the process table, stopped or killed the program: clear them once.
+        // Background processes may have filled the process table, or stopped or killed the program. End them once and try again.
         if (!(await killAllBut(this.#record.holder, []))) throw killFailed(this.id);
         result = await ask();
       }
@@ -126,7 +127,7 @@ export class JailSession extends BaseSession implements Session {
   }
 
   protected async takeOver<T>(to: Snapshot, act: (access: WorkspaceAccess) => Promise<T>): Promise<T> {
-    // The command of a worker that lost the lease may still run and hold the lock: both end here.
+    // The command of a worker that lost the lease may still run and hold the lock. Both end here.
     await this.endAllBut(to.instance === this.instance ? to.processes : []);
     return await this.look("nothing follows", act);
   }
@@ -146,7 +147,7 @@ export class JailSession extends BaseSession implements Session {
     const places = Object.fromEntries(PLACES.map((place) => [place, `/proc/${holder.pid}/root/${place}`]));
     const living = async <T>(act: Promise<T>) => {
       const result = await act;
-      // A walk through the root of a dead process finds nothing, which must not be taken for an empty workspace.
+      // A scan through the root of an ended process finds no files. This must not count as an empty workspace.
       if (!isHolding(holder)) throw sessionLost(this.id);
       return result;
     };
@@ -217,7 +218,7 @@ export class JailSession extends BaseSession implements Session {
         },
         cpuMs: createCpuMeter(holder, cgroup, Math.max(1, Math.ceil(limits.cpus))),
         kill: async (child, why) => {
-          // The guard asks its command to end, and kills it; it may be gone, stopped or kept from it.
+          // The guard asks its command to end, then kills it. The guard itself may be gone, stopped or blocked.
           const gone = new Promise((resolve) => child.once("exit", resolve));
           if (why === "ended" && child.exitCode === null && child.signalCode === null) {
             child.stdin?.end("\n");
@@ -235,7 +236,7 @@ export class JailSession extends BaseSession implements Session {
     );
   }
 
-  /** One command at a time over all workers of the host. */
+  /** Runs one command at a time, across all workers of the host. */
   async #exclusively<T>(
     abort: AbortSignal | undefined,
     act: (before: readonly { pid: number; startTime: string }[]) => Promise<T>,
@@ -259,7 +260,7 @@ export class JailSession extends BaseSession implements Session {
         }
       }
       if (!isAlive(held.owner)) {
-        // Its worker died mid-command: what that command started goes with it.
+        // Its worker crashed in the middle of a command, so end the processes of that command too.
         await killAllBut(holder, held.before);
         await directory.unlock(this.id, held.token);
       } else if (Date.now() > giveUp) {

@@ -1,4 +1,4 @@
-// What the parts of the jail adapter share: the means of this machine, and the record of a session that lives.
+// Types and constants shared by the parts of the jail adapter: the features of this machine, and the record of a live session.
 
 import type { LeaseKeeper } from "../lease.ts";
 import type { JailHost } from "./detect-host.ts";
@@ -6,11 +6,11 @@ import type { Programs } from "./launch.ts";
 import type { Holder, SessionDirectory, SessionRecord } from "./session-directory.ts";
 import { isHolding } from "./session-processes.ts";
 
-/** Uids of this range belong to nobody: above what distributions and container ranges hand out, below 2^31. */
+/** No account uses this range of uids: it is above the ranges of distributions and containers, and below 2^31. */
 export const FIRST_UID = 0x7000_0000;
 export const UIDS = 0x0f00_0000;
 
-/** How long a session may take to start, and a command waits beyond the longest one that may be ahead of it. */
+/** START_MS: how long a session may take to start. GRACE_MS: how much longer a command waits than the longest command before it. */
 export const START_MS = 20_000;
 export const GRACE_MS = 300;
 
@@ -19,7 +19,7 @@ export interface Jail {
   readonly directory: SessionDirectory;
   readonly programs: Programs;
   readonly leases: LeaseKeeper;
-  /** What the jails of this process show of /etc. */
+  /** The part of /etc that the jails of this process show. */
   readonly etc: () => Promise<Buffer>;
 }
 

@@ -1,16 +1,17 @@
-// The argument lists that make a jail and enter it, and the perl texts in them. Pure. The same chain serves root and ordinary
-// users:
+// Builds the argument lists that create a jail and enter it, and the perl scripts in them. Pure. Root and ordinary users share the same
+// chain:
 //   enter (close descriptors, cgroup, uid, cores) -> nsenter -> guard (exit-guard-script.ts) -> foreign code
 // Invariants:
-// 1. Foreign code is uid 1000 of a user namespace below the jail's, made for this command, without capabilities (an empty
-//    bounding set too), with no_new_privs and the filter. The guard stays in the jail's own user namespace, without
-//    capabilities: what it guards has no access to its memory.
-// 2. The limit of processes is set inside the jail's user namespace and before the inner one is made: the kernel then counts
-//    all processes of the jail against it, and no other process of the same user.
+// 1. Foreign code is uid 1000 of a user namespace below the jail's. The namespace is created for this command, without capabilities (with
+//    an empty bounding set too), with no_new_privs and the filter. The guard stays in the jail's own user namespace, without capabilities:
+//    the guarded processes have no access to its memory.
+// 2. The limit of processes is set inside the jail's user namespace, before the inner one is created. So the kernel counts all processes of
+//    the jail against it, and no other process of the same user.
 // 3. Foreign code starts with an empty environment. Every bash has --norc: with a socket on stdin it would read ~/.bashrc.
-// 4. `--root --wd` without a value: nsenter would open a given directory on the host before it enters.
-// 5. Nothing above stderr passes the first program of a chain, whatever the worker inherited; the guard closes again.
-// 6. The command's shell is a copy of bash that nobody may read: the kernel keeps its memory from processes of the same user.
+// 4. `--root --wd` have no value: nsenter would open a given directory on the host before it enters.
+// 5. The first program of a chain closes all descriptors above stderr, regardless of what the worker inherited; the guard closes them
+//    again.
+// 6. The command's shell is a copy of bash that no user may read: the kernel protects its memory from processes of the same user.
 
 import { RUN_GUARD, renderGuard, SYSTEM_CALLS } from "../exit-guard-script.ts";
 import { LEASE_MS } from "../lease.ts";
@@ -21,7 +22,7 @@ import { buildSeccompFilter } from "./seccomp-filter.ts";
 
 export interface JailShape {
   readonly limits: Limits;
-  /** Any whole number, fixed for the session. */
+  /** Any integer, fixed for the session. */
   readonly number: number;
   readonly uid?: number;
   readonly cgroup?: SessionCgroup;
@@ -29,11 +30,11 @@ export interface JailShape {
 
 export interface Launch {
   readonly argv: readonly [string, ...string[]];
-  /** To be given to the first program besides a PATH. */
+  /** Variables for the first program, besides PATH. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Where a jail keeps the shell of its commands. */
+/** The directory in which a jail keeps the shell of its commands. */
 export const SHELL_DIRECTORY = "/opt/session";
 /** The holder, the launcher outside the jail and the guard count as processes of the session. */
 export const LAUNCH_PROCESSES = 3;
@@ -59,7 +60,7 @@ if ($uid ne "-") {
 exec { $ARGV[0] } @ARGV or die "exec $ARGV[0]: $!\\n";
 `;
 
-/** No capability can come back: not by exec, not by a set-user-id file, not by a namespace's root. */
+/** No capability can return: not by exec, not by a set-user-id file, not as root of a namespace. */
 const CONFINE = `
 my ($filter, $core) = (pack("H*", delete $ENV{__mm_filter}), delete $ENV{__mm_core});
 sub write_file {
@@ -97,7 +98,7 @@ sub usage {}
 `,
 });
 
-/** For a program that needs no guard: it is confined and becomes it. Arguments: the limit of processes, the program. */
+/** For a program that needs no guard: the process is confined and becomes the program. Arguments: the limit of processes, the program. */
 const TOOL = `${SYSTEM_CALLS}${CONFINE}
 close_above_stderr();
 call(112, 157);
@@ -106,12 +107,12 @@ confine(shift);
 exec { $ARGV[0] } @ARGV or die "exec $ARGV[0]: $!\\n";
 `;
 
-/** By name: whole paths of executable files outside /usr. */
+/** Absolute paths of executable files outside /usr, by name. */
 export type Programs = Readonly<Record<string, string>>;
 
 /**
- * Root may read a program where the jail's uid may not (a private home): it is bound to a place all can reach, in a mount
- * namespace that only this jail's holder inherits.
+ * Root may read a program where the jail's uid may not (a private home). So the program is bound to a place that all users can reach, in a
+ * mount namespace that only this jail's holder inherits.
  */
 const LENDING = "/mnt";
 const LEND =
@@ -128,18 +129,18 @@ const NAMESPACES = [
   "--uts",
   "--cgroup",
   "--fork",
-  // Who kills unshare kills the namespace's first process too.
+  // Killing unshare then also kills the namespace's first process.
   "--kill-child",
   "--",
 ];
 
-/** Makes a jail's namespaces for nothing, to see whether this machine allows them. */
+/** Creates a jail's namespaces as a trial, to see whether this machine allows them. */
 export function trialLaunch(host: JailHost, uid: number | undefined): Launch {
   const shape = { limits: defaultLimits, number: 0, ...(uid === undefined ? {} : { uid }) };
   return { argv: chain(host, shape, [host.tools.unshare, ...NAMESPACES, host.tools.bash, "--norc", "-c", ":"]) };
 }
 
-/** A tar for /etc goes to stdin; one more line lets the holder live on (jail-root-script, invariant 1). */
+/** The holder reads a tar for /etc from stdin. One more line keeps the holder alive (jail-root-script, invariant 1). */
 export function holderLaunch(
   host: JailHost,
   shape: JailShape,
@@ -180,7 +181,7 @@ export function holderLaunch(
   return { argv: [program, ...args] };
 }
 
-/** Runs commands in the jail: the guard, which waits for its run line. */
+/** Runs commands in the jail: starts the guard, which waits for its run line. */
 export function guardLaunch(host: JailHost, shape: JailShape, holderPid: number): Launch {
   return {
     argv: chain(host, shape, [...intoJail(host, holderPid), host.tools.perl, "-e", RUN_GUARD]),
@@ -188,7 +189,7 @@ export function guardLaunch(host: JailHost, shape: JailShape, holderPid: number)
   };
 }
 
-/** Runs a program, given by its whole path, in the jail, confined like any command. */
+/** Runs a program in the jail by its absolute path, confined like any command. */
 export function toolLaunch(host: JailHost, shape: JailShape, holderPid: number, command: readonly string[]): Launch {
   const run = [host.tools.perl, "-e", RUN_GUARD, String(processesOf(host, shape)), ...command];
   return {
@@ -197,7 +198,7 @@ export function toolLaunch(host: JailHost, shape: JailShape, holderPid: number, 
   };
 }
 
-/** What the limit of processes is set to for foreign code. */
+/** The limit of processes that is set for foreign code. */
 export function processesOf(host: JailHost, shape: JailShape): number {
   return Math.min(shape.limits.pids + LAUNCH_PROCESSES, host.hardLimits.processes);
 }
@@ -215,7 +216,7 @@ function confinement(host: JailHost, shape: JailShape): Record<string, string> {
     refuseHiddenMemory: shape.cgroup === undefined,
     refuseAffinity: shape.cgroup === undefined,
   });
-  // One byte, not none: with a limit of 0 the kernel still starts the host's crash handler, where core_pattern is a pipe.
+  // One byte, not zero: if core_pattern is a pipe, the kernel starts the host's crash handler even with a limit of 0.
   return { __mm_filter: filter.toString("hex"), __mm_core: String(Math.min(1, host.hardLimits.coreBytes)) };
 }
 
@@ -234,7 +235,7 @@ function enter(
   return [tools.perl, "-e", ENTER, "--", ...cgroups, "--", String(uid ?? "-"), cores, ...rest];
 }
 
-/** Whole cores, another first one for each session, so that sessions spread. */
+/** Whole cores. Each session starts at a different core, so that sessions spread. */
 export function coresFor(available: readonly number[], wanted: number, sessionNumber: number): string {
   const count = Math.min(available.length, Math.max(1, Math.ceil(wanted)));
   return Array.from({ length: count }, (_, index) => available[(sessionNumber + index) % available.length]).join(",");

@@ -1,5 +1,5 @@
-// Makes the namespaces of a session and ends them. Invariant: a session is recorded with its holder, and so can be attached to, only
-// when its files are in; kill -9 before that leaves a claim whose maker is dead, which the next `open` or the reaper removes.
+// Creates the namespaces of a session and ends them. Invariant: a session is recorded with its holder, and can be attached to, only after
+// its files are unpacked. kill -9 before that leaves a claim of a dead process. The next `open` or the cleanup removes the claim.
 
 import { hash, randomInt } from "node:crypto";
 import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
@@ -17,7 +17,7 @@ import { killFailed, translateLaunchFailure } from "./translate-host-error.ts";
 
 const REMOVE_MS = 30_000;
 
-/** Undefined when another process claimed the id first. */
+/** Returns undefined when another process claimed the id first. */
 export async function makeSession(
   jail: Jail,
   spec: SessionSpec,
@@ -49,12 +49,12 @@ export async function makeSession(
   }
 }
 
-/** Commands can read the name of their cgroup: it tells nothing of the run. */
+/** Commands can read the name of their cgroup, so it contains nothing about the run. */
 function cgroupName(number: number, id: string): string {
   return `markmill-${number}-${hash("sha256", id, "hex").slice(0, 12)}`;
 }
 
-/** The session is recorded, and so can be attached to, only after `prepare`: files are in before anything else can run. */
+/** The session is recorded, and so can be attached to, only after `prepare`: its files are unpacked before any other process can run. */
 async function startHolder(
   { host, directory, programs, etc: packed }: Jail,
   record: SessionRecord,
@@ -102,7 +102,7 @@ async function startHolder(
   }
 }
 
-/** The holder makes its read-only trees read-only when it is let go; no command before that. */
+/** The holder makes its trees read-only when it receives its line on stdin. No command runs before that. */
 async function sealed(events: string, ended: Promise<"ended">, giveUp: number): Promise<void> {
   while (!/^sealed$/m.test(readFileSync(events, "utf8"))) {
     const state = await Promise.race([ended, pause(1)]);
@@ -132,12 +132,12 @@ export async function removeSession({ directory, leases }: Jail, id: string): Pr
   if (holder !== undefined) {
     const held = isHolding(holder);
     if (held) signal(holder.pid, "SIGKILL");
-    // The kernel lets pid 1 of a namespace go only after every other process in it.
+    // The kernel lets pid 1 of a namespace end only after every other process in it.
     const killedAt = Date.now();
     while (held && isAlive(holder)) {
       await pause(2);
       if (Date.now() > killedAt + REMOVE_MS) throw killFailed(id);
-      // A live launcher reaps its child by itself; one that hangs is killed.
+      // A live launcher waits for its child itself; a launcher that hangs is killed.
       if (Date.now() > killedAt + GRACE_MS) await endLaunchers(holder);
     }
   }

@@ -22,7 +22,7 @@ const program = (name: string, text: string, mode = 0o755) => {
 };
 
 describe.skipIf(process.platform !== "linux")("a program under a neutral name", () => {
-  it("has the same content under a name that does not hold its path, made once", async () => {
+  it("has the same content under a name without its path, and is created once", async () => {
     const place = join(folder, "place");
     const path = program("tool", "one");
     const first = await neutralPrograms({ tool: path }, [place]);
@@ -32,14 +32,14 @@ describe.skipIf(process.platform !== "linux")("a program under a neutral name", 
     expect(readdirSync(place)).toHaveLength(1);
   });
 
-  it("is a copy where others could not run the original", async () => {
+  it("is a copy where other users could not run the original", async () => {
     const path = program("private", "two", 0o700);
     const { private: copy = "" } = await neutralPrograms({ private: path }, [join(folder, "copies")]);
     expect(copy).not.toBe(path);
     expect(readFileSync(copy, "utf8")).toBe("two");
   });
 
-  it("is not kept where others can write, nor behind a link; without a place the path stays", async () => {
+  it("is never stored in a folder that others can write to or behind a link; without a folder the path stays", async () => {
     const path = program("other", "three");
     const open = join(folder, "open");
     mkdirSync(open);

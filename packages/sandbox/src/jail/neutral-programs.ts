@@ -1,12 +1,12 @@
 /**
- * Programs of the host under a name that tells nothing. The kernel shows the source path of every bind mount to whoever reads
- * /proc/self/mountinfo, so that a program that is bound from node_modules tells a guest where the product is installed.
+ * Gives programs of the host a neutral name. The kernel shows the source path of every bind mount in /proc/self/mountinfo. So a program
+ * bound from node_modules would show a guest where the product is installed.
  *
  * N1  The neutral name is a hard link, or a copy where a link is not possible, in a directory that only this user can change.
- * N2  A name holds one content for good: it is made under another name and renamed.
- * N3  A machine without such a directory keeps the path of the program: it runs, and its path can be seen.
+ * N2  A name keeps one content for ever: the file is created under another name and renamed.
+ * N3  A machine without such a directory keeps the path of the program: it runs, and its path is visible.
  *
- * On kill -9 before the rename, a file with a name of its own is left; a later start removes it when it is a month old.
+ * kill -9 before the rename leaves a file with a unique name. A later start removes it when it is a month old.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { constants, readFileSync } from "node:fs";
@@ -15,10 +15,10 @@ import { join } from "node:path";
 import type { Programs } from "./launch.ts";
 
 const MONTH_MS = 30 * 24 * 3_600_000;
-/** Readable and executable for all: another uid runs it. */
+/** Readable and executable for all users, because another uid runs it. */
 const FOR_ALL = 0o005;
 
-/** Not below /tmp: a jail puts its own there before it shows programs. */
+/** Not below /tmp: a jail mounts its own /tmp before it shows programs. */
 export function neutralPlaces(uid: number): readonly string[] {
   const own = `/var/tmp/markmill-programs-${uid}`;
   return uid === 0 ? ["/var/cache/markmill-programs", own] : [own];
@@ -35,7 +35,7 @@ export async function neutralPrograms(programs: Programs, places: readonly strin
       await sweep(place, new Set(named.map(([, path]) => path)));
       return Object.fromEntries(named);
     } catch {
-      // No room, a read-only disk, a program that is not there: the path is used as it is, and says itself what is wrong.
+      // No disk space, a read-only disk, or a missing program: the path is used unchanged, and running it shows the error.
     }
   }
   return programs;
@@ -68,7 +68,7 @@ async function neutral(path: string, place: string): Promise<string> {
   return target;
 }
 
-/** A directory of this user's, that nobody else can write to, and from which programs may be run. */
+/** A directory of this user that no other user can write to, and from which programs may be run. */
 async function isOwnPlace(place: string): Promise<boolean> {
   await mkdir(place, { mode: 0o755 }).catch(() => undefined);
   const found = await lstat(place).catch(() => null);
@@ -86,7 +86,7 @@ function isNoexec(place: string): boolean {
   return options.split(",").includes("noexec");
 }
 
-/** A session that still shows a removed file keeps it. */
+/** If a session still shows a removed file, the file stays usable there. */
 async function sweep(place: string, used: ReadonlySet<string>): Promise<void> {
   for (const name of await readdir(place).catch(() => [])) {
     const path = join(place, name);

@@ -1,6 +1,6 @@
-// Real pipes for a foreign program. What Node gives a child are socket pairs: such a program could not open /dev/stdin, and would
-// hold a socket whose other end is the worker's. Node cannot make a pipe, so a short-lived bash does; both ends are opened through
-// its /proc before it goes. Nothing of a pipe has a name on the host.
+// Creates real pipes for a foreign program. Node gives a child socket pairs: the program could not open /dev/stdin, and would hold a socket
+// to the worker. Node cannot create a pipe, so a short-lived bash does. Both ends are opened through its /proc before it exits. The pipes
+// have no name on the host.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,16 +10,16 @@ import { Socket } from "node:net";
 const MAKE = "exec 3<> <(:) 4<> <(:) 5<> <(:); echo; read -r _";
 
 export interface Pipes {
-  /** For the child, in the order of its descriptors. */
+  /** The child's ends, in the order of its descriptors. */
   readonly theirs: readonly [number, number, number];
   readonly stdin: Socket;
   readonly stdout: Socket;
   readonly stderr: Socket;
-  /** Once the child has its own: without it our ends would never see an end. */
+  /** Closes our copies of the child's ends once the child has them: otherwise our ends would never see an end of file. */
   release(): void;
 }
 
-/** `uid`: who may open them by name (/dev/stdin), when it is not the worker's own. */
+/** `uid`: the user who may open them by name (/dev/stdin), if it is not the worker's own user. */
 export async function openPipes(bash: string, uid: number | undefined): Promise<Pipes> {
   const maker = spawn(bash, ["--noprofile", "--norc", "-c", MAKE], { env: {}, stdio: ["pipe", "pipe", "ignore"] });
   const opened: number[] = [];
@@ -52,7 +52,7 @@ export async function openPipes(bash: string, uid: number | undefined): Promise<
     for (const fd of opened) closeSync(fd);
     throw error;
   } finally {
-    // It holds all ends open: a pipe would have no end while it lives.
+    // The bash holds all ends open: while it lives, a pipe would have no end of file.
     if (maker.exitCode === null && maker.signalCode === null) {
       const gone = once(maker, "exit");
       maker.kill("SIGKILL");

@@ -1,4 +1,4 @@
-// Starts programs through a launch chain (launch.ts), and runs tools of the host's /usr in a jail, as confined as foreign code is.
+// Starts programs through a launch chain (launch.ts), and runs tools of the host's /usr in a jail, confined like foreign code.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import type { SandboxError } from "../sandbox-error.ts";
@@ -16,7 +16,7 @@ export interface ToolResult {
   readonly tooLong: boolean;
 }
 
-/** A program of the host's /usr, run in the jail as confined as foreign code is. */
+/** Runs a program of the host's /usr in the jail, confined like foreign code. */
 export async function runTool(
   { host }: Jail,
   record: LiveRecord,
@@ -60,7 +60,7 @@ export function toolFailure(record: LiveRecord, what: string, result: ToolResult
   );
 }
 
-/** Leads its own process group, with an empty environment: nothing of the worker's enters. */
+/** Starts the chain as the leader of its own process group, with an empty environment: it gets no variable of the worker. */
 export function startLaunch(launch: Launch, stdio: readonly ("pipe" | number)[]): ChildProcess {
   const [program, ...args] = launch.argv;
   const child = spawn(program, args, {

@@ -7,7 +7,7 @@ const ALLOW = 0x7fff0000;
 const KILL = 0x80000000;
 const errno = (code: number) => 0x00050000 + code;
 
-/** The kernel's classic BPF machine, as far as the filter uses it. */
+/** The kernel's classic BPF machine, limited to the instructions that the filter uses. */
 function evaluate(program: Buffer, call: { arch: number; nr: number; args?: readonly number[] }): number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(call.nr >>> 0, 0);
@@ -63,7 +63,7 @@ const numbers = {
   },
 } as const;
 
-describe.each<SeccompArchitecture>(["x64", "arm64"])("the filter for %s", (name) => {
+describe.each<SeccompArchitecture>(["x64", "arm64"])("the system call filter of a jail for %s", (name) => {
   const nr = numbers[name];
   const judge = (number: number, args: readonly number[] = [], options = open) =>
     evaluate(buildSeccompFilter(name, options), { arch: arch[name], nr: number, args });
@@ -76,19 +76,19 @@ describe.each<SeccompArchitecture>(["x64", "arm64"])("the filter for %s", (name)
     for (const number of [nr.read, nr.execve, nr.memfd, nr.shmget, nr.affinity]) expect(judge(number)).toBe(ALLOW);
   });
 
-  it("refuses dangerous calls, and has no io_uring and no clone3", () => {
+  it("refuses dangerous calls, and answers as if io_uring and clone3 did not exist", () => {
     for (const number of [nr.ptrace, nr.mount, nr.keyctl]) expect(judge(number)).toBe(errno(1));
     for (const number of [425, 426, 427, 435]) expect(judge(number)).toBe(errno(38));
   });
 
-  it("lets threads and forks pass but no new namespace", () => {
+  it("allows threads and forks but no new namespace", () => {
     expect(judge(nr.clone, [0x003d0f00])).toBe(ALLOW);
     expect(judge(nr.clone, [17])).toBe(ALLOW);
     for (const flag of [0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000])
       expect(judge(nr.clone, [flag | 17])).toBe(errno(1));
   });
 
-  it("lets local and IP sockets pass, raw and exotic ones not", () => {
+  it("allows local and IP sockets, but no raw or exotic ones", () => {
     const streamCloexec = 0x80001;
     for (const family of [1, 2, 10]) expect(judge(nr.socket, [family, streamCloexec, 0])).toBe(ALLOW);
     expect(judge(nr.socket, [16, 3, 0])).toBe(ALLOW);
@@ -97,7 +97,7 @@ describe.each<SeccompArchitecture>(["x64", "arm64"])("the filter for %s", (name)
     for (const family of [17, 38, 40, 44, 31]) expect(judge(nr.socket, [family, 3, 0])).toBe(errno(97));
   });
 
-  it("does not let a terminal be typed into", () => {
+  it("refuses typing into a terminal (TIOCSTI)", () => {
     expect(judge(nr.ioctl, [0, 0x5412])).toBe(errno(1));
     expect(judge(nr.ioctl, [0, 0x5401])).toBe(ALLOW);
   });
@@ -107,12 +107,12 @@ describe.each<SeccompArchitecture>(["x64", "arm64"])("the filter for %s", (name)
     expect(evaluate(program, { arch: arch.x86, nr: 4 })).toBe(KILL);
   });
 
-  it("refuses uncounted memory and affinity where nothing else bounds them", () => {
+  it("refuses uncounted memory and affinity where no cgroup bounds them", () => {
     const strict = { refuseHiddenMemory: true, refuseAffinity: true };
     for (const number of [nr.memfd, nr.shmget, nr.affinity]) expect(judge(number, [], strict)).toBe(errno(1));
   });
 });
 
-it("x32 numbers do not slip through the x64 filter", () => {
+it("the jail's x64 filter kills x32 calls", () => {
   expect(evaluate(buildSeccompFilter("x64", open), { arch: arch.x64, nr: 0x40000000 + 101 })).toBe(KILL);
 });

@@ -1,16 +1,16 @@
-// The system call filter of a jail as a classic BPF program (struct sock_filter[], native byte order of x64 and arm64, which
-// are both little-endian here). It refuses what a grading command never needs and what has opened sandboxes before.
+// The system call filter of a jail as a classic BPF program (struct sock_filter[], native byte order of x64 and arm64, which are both
+// little-endian here). It refuses calls that a grading command never needs, and calls that sandbox escapes have used before.
 // Invariants:
 // 1. A call of a foreign architecture (32-bit, x32) never passes: its numbers mean other calls.
-// 2. What is not named passes, up to the newest call we have looked at; the kernel's later ones are absent until we have.
-//    Namespaces, capabilities and mounts are the wall; the filter narrows the kernel's surface.
+// 2. Calls that are not named pass, up to the newest call we have reviewed; later calls are absent until we have reviewed them. Namespaces,
+//    capabilities and mounts are the isolation; the filter only reduces the kernel's attack surface.
 
 export type SeccompArchitecture = "x64" | "arm64";
 
 export interface SeccompOptions {
-  /** Memory outside any process' resident set. Refused when no memory cgroup counts it. */
+  /** True: refuse memory that belongs to no process's resident set, such as memfd, because no memory cgroup counts it. */
   readonly refuseHiddenMemory: boolean;
-  /** Refused when the session's cores are set by affinity rather than by a cgroup. */
+  /** True: refuse to change the affinity, because it limits the session's cores instead of a cgroup. */
   readonly refuseAffinity: boolean;
 }
 
@@ -38,7 +38,7 @@ const AF_NETLINK = 16;
 const SOCK_RAW = 3;
 const SOCK_PACKET = 10;
 
-/** mseal; beyond it nothing has been judged. */
+/** The number of mseal. Later calls have not been reviewed. */
 const NEWEST_CALL = 462;
 
 /** Name: [x64, arm64]; null where the architecture has no such call. */
@@ -117,7 +117,7 @@ const refused: Readonly<Record<string, readonly [number | null, number | null]>>
   vhangup: [153, 58],
 };
 
-/** Answered as if the kernel had no such call, so that programs take their older path. clone3 hides its flags from a filter. */
+/** The filter answers as if the kernel had no such call, so that programs use the older calls. clone3 hides its flags from a filter. */
 const absent: Readonly<Record<string, readonly [number, number]>> = {
   clone3: [435, 435],
   io_uring_enter: [426, 426],
@@ -151,7 +151,7 @@ export function buildSeccompFilter(architecture: SeccompArchitecture, options: S
   if (options.refuseAffinity) numbers.push(affinity[column]);
   for (const number of numbers) program.push(...ifEqual(number, [ret(RET_ERRNO | EPERM)]));
   for (const pair of Object.values(absent)) program.push(...ifEqual(pair[column], [ret(RET_ERRNO | ENOSYS)]));
-  // Shared memory without a file belongs to no process once it is unmapped from it; only a cgroup counts it then.
+  // Shared memory without a file belongs to no process once it is unmapped; then only a cgroup counts it.
   if (options.refuseHiddenMemory) {
     program.push(
       ...ifEqual(MMAP[column], [
@@ -182,7 +182,7 @@ export function buildSeccompFilter(architecture: SeccompArchitecture, options: S
   return Buffer.concat(program.map(encode));
 }
 
-/** Local and IP sockets (there is only a loopback to reach) and route netlink, which lists it; never raw or packet sockets. */
+/** Allows local and IP sockets (only a loopback is reachable) and route netlink, which lists it. Never raw or packet sockets. */
 function socketRules(): Instruction[] {
   return [
     load(argument(0)),
@@ -204,7 +204,10 @@ type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, 
 const JEQ = 0x15;
 const JGE = 0x35;
 const JSET = 0x45;
-/** struct seccomp_data: int nr; u32 arch; u64 instruction_pointer; u64 args[6]. Low words only: flags and families fit. */
+/**
+ * struct seccomp_data: int nr; u32 arch; u64 instruction_pointer; u64 args[6]. Only the low words are compared: flags and families fit in
+ * them.
+ */
 const OFFSET_NUMBER = 0;
 const OFFSET_ARCH = 4;
 const argument = (index: number) => 16 + 8 * index;

@@ -1,8 +1,8 @@
-// What is known of a jail on disk, so that any worker on the host can serve, list and remove it. Invariants:
-// 1. `<root>/<id>` appears whole, by one rename, with its labels in it: whoever made it, a reaper can judge it.
-// 2. A session without a recorded holder is starting while its maker lives, and dead afterwards.
-// 3. The command lock names its owner and the processes that were there before, so that a worker's death mid-command leaves
-//    enough to clear up after it.
+// The record of a jail on disk, so that any worker on the host can serve, list and remove the jail. Invariants:
+// 1. `<root>/<id>` appears complete, by one rename, with its labels in it. So the cleanup can judge it, even if another process created it.
+// 2. A session without a recorded holder is starting while the process that creates it is alive, and dead afterwards.
+// 3. The command lock names its owner and the processes that existed before. So after a worker's crash in the middle of a command, another
+//    worker can clean up.
 
 import { randomBytes } from "node:crypto";
 import { link, mkdir, readdir, readFile, rename, rm, unlink, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ export interface SessionRecord {
   readonly labels: SessionLabels;
   readonly limits: Limits;
   readonly number: number;
-  /** The uid on the host that the jail runs as; undefined when the worker is an ordinary user and it is the worker's own. */
+  /** The uid on the host that the jail runs as. Undefined when the worker is an ordinary user: then it is the worker's own uid. */
   readonly uid?: number;
   readonly cgroup?: SessionCgroup;
   readonly maker: ProcessIdentity;
@@ -30,7 +30,7 @@ export interface Holder extends ProcessIdentity {
 }
 
 export interface CommandLock {
-  /** Who gives it back must have taken it: a worker that lost it wakes up late. */
+  /** Only the owner of the token may release the lock: a worker that has lost it may wake up late. */
   readonly token: string;
   readonly owner: ProcessIdentity;
   /** Pids inside the jail. */
@@ -97,7 +97,7 @@ export class SessionDirectory {
     await rm(this.pathOf(id), { recursive: true, force: true });
   }
 
-  /** Undefined once the lock is ours; otherwise who holds it. */
+  /** Returns undefined if this call took the lock; otherwise the current lock. */
   async tryLock(id: string, before: readonly ProcessIdentity[], token: string): Promise<CommandLock | undefined> {
     const path = join(this.pathOf(id), "command.lock");
     const temporary = `${path}.${randomBytes(6).toString("hex")}`;
@@ -119,7 +119,7 @@ export class SessionDirectory {
     if (lock?.token === token) await this.breakLock(id);
   }
 
-  /** Whoever has it. */
+  /** Removes the lock, even if another process owns it. */
   async breakLock(id: string): Promise<void> {
     await unlink(join(this.pathOf(id), "command.lock")).catch(() => {});
   }

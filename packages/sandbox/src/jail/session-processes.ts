@@ -1,7 +1,7 @@
 // The processes of one jail, seen from the host. Invariants:
-// 1. Only a process whose pid namespace is the jail's is ever signalled, and only while the holder lives: the kernel gives the
-//    number of a namespace that is gone to the next one.
-// 2. `killAllBut` returns when the processes are gone, or says that they are not.
+// 1. Only a process in the jail's pid namespace is ever signalled, and only while the holder lives: the kernel gives the number of an ended
+//    namespace to the next one.
+// 2. `killAllBut` returns when the processes are gone, or reports that they are not.
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { type ProcessIdentity, type ProcessStat, readProcessStat } from "@markmill/base";
@@ -9,7 +9,10 @@ import type { Holder } from "./session-directory.ts";
 
 const ROUNDS = 100;
 
-/** True while the jail can be used. Another process may have the pid, after a reboot even the start time; not the namespace too. */
+/**
+ * True while the jail can be used. Another process may have the same pid, and after a reboot even the same start time, but not the same
+ * namespace too.
+ */
 export function isHolding(holder: Holder): boolean {
   const stat = readProcessStat(holder.pid);
   if (stat === undefined || stat.startTime !== holder.startTime || stat.exiting || stat.state === "Z") return false;
@@ -20,7 +23,7 @@ export function isHolding(holder: Holder): boolean {
   }
 }
 
-/** Pids are those of the jail's own namespace. Cheap: its own /proc lists nothing else. */
+/** The pids are those of the jail's own namespace. This is cheap: the jail's /proc lists no other processes. */
 export function listInside(holder: ProcessIdentity): ProcessStat[] {
   const proc = `/proc/${holder.pid}/root/proc`;
   return numericNames(proc)
@@ -29,9 +32,9 @@ export function listInside(holder: ProcessIdentity): ProcessStat[] {
 }
 
 /**
- * Kills every process of the jail but pid 1 and those in `keep` (by pid inside and start time). All are stopped before the
- * first is killed: a process that forks faster than we look runs into the limit of processes, not ahead of us.
- * `theirs`: what those in `keep` have started is spared too.
+ * Kills every process of the jail except pid 1 and those in `keep` (by pid inside the jail and start time). It stops all of them before it
+ * kills the first: a process that forks faster than the scan reaches the limit of processes instead of escaping.
+ * `theirs`: also spares the descendants of the processes in `keep`.
  */
 export async function killAllBut(
   holder: Holder,
@@ -65,8 +68,8 @@ export async function killAllBut(
 }
 
 /**
- * A launcher waits outside the jail for its child, and stops itself when the child is stopped: the child then stays a zombie, and
- * with it the whole namespace. One that goes on reaps its child and ends; one that does not is killed.
+ * A launcher waits outside the jail for its child, and stops itself when the child is stopped. The child then stays a zombie, and the whole
+ * namespace stays too. SIGCONT lets the launcher wait for its child and end; a launcher that does not end is killed.
  */
 export async function endLaunchers(holder: Holder): Promise<void> {
   for (const pid of launchersOf(holder)) signal(pid, "SIGCONT");
@@ -86,7 +89,7 @@ function launchersOf(holder: Holder): number[] {
   });
 }
 
-/** Pid 1 reaps what died, ten times a second; until then a zombie counts against the limit of processes. */
+/** Pid 1 waits for ended processes ten times a second. Until then a zombie counts against the limit of processes. */
 async function reaped(holder: Holder, kept: ReadonlySet<string>): Promise<true> {
   for (let look = 0; look < 100; look += 1) {
     if (listInside(holder).every((stat) => stat.pid === 1 || kept.has(keyOf(stat)))) break;
@@ -115,7 +118,7 @@ function withDescendants(all: readonly Found[], isRoot: (found: Found) => boolea
   );
 }
 
-/** Zombies are left out: they run nothing and hold nothing; pid 1 reaps them. */
+/** Leaves out zombies: they run no code and hold no resources. Pid 1 waits for them. */
 function listFromHost(namespace: string): Found[] {
   const found: Found[] = [];
   for (const pid of numericNames("/proc")) {
@@ -126,7 +129,7 @@ function listFromHost(namespace: string): Found[] {
       if (stat === undefined || inside === undefined || stat.state === "Z" || stat.state === "X") continue;
       found.push({ pid, startTime: stat.startTime, inside: Number(inside), parent: stat.parent });
     } catch {
-      // The process ended between the listing and the reading, or belongs to somebody else.
+      // The process ended between the listing and the reading, or belongs to another user.
     }
   }
   return found;
@@ -136,7 +139,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // Gone already.
+    // The process is gone already.
   }
 }
 

@@ -1,4 +1,5 @@
-// What the host's tools and kernel say when a jail cannot be made, in our words. The only file that reads their messages.
+// Translates messages of the host's tools and kernel into our errors. They occur when a jail cannot be created. No other file reads these
+// messages.
 
 import { SandboxError } from "../sandbox-error.ts";
 
@@ -54,7 +55,7 @@ export function cgroupRefused(path: string, cause: unknown): SandboxError {
   );
 }
 
-/** From what unshare, mount, nsenter or our own perl wrote before the jail, or a command in it, began. */
+/** Translates the output of unshare, mount, nsenter or our own perl from before the jail, or a command in it, started. */
 export function translateLaunchFailure(said: string): SandboxError {
   const text = said
     .replace(/[^\x20-\x7e\n]/g, "?")

@@ -1,12 +1,13 @@
-// The command `autograder` on the PATH of a judge whose teacher brings an autograder made for Gradescope: lays everything out where such
-// a program looks, runs setup.sh and run_autograder as they are, and hands over what they left. Unlike all else in a judge, the student's
-// code runs in this session, beside the program that decides: results are that program's word (docs/security.md).
+// The command `autograder` on the PATH of a judge session, for teachers who bring an autograder made for Gradescope. It puts all files
+// where such a program expects them, runs setup.sh and run_autograder unchanged, and passes on their results. Unlike in all other judge
+// sessions, the student's code runs in this session, beside the deciding program. So the results are only as trustworthy as that program
+// (docs/security.md).
 
 export const AUTOGRADER_PLACE = "/autograder";
 /** Below /judge. */
 export const AUTOGRADER_FILES = "autograder";
 
-/** Ends with 2: the autograder is not complete; 3: setup.sh failed; 4: no results.json; else with run_autograder's own code. */
+/** Exit codes: 2: the autograder is not complete; 3: setup.sh failed; 4: no results.json; otherwise run_autograder's own code. */
 export function autograderScript(setup: "run" | "skip"): string {
   return `#!/bin/bash
 results=$MARKMILL_RESULTS

@@ -1,12 +1,12 @@
 /**
- * The command `cases` on the judge's PATH: runs a program of the submission once for each pair of files "input, expected output" and writes
- * the results of the tests. Perl without modules, as `guest`.
+ * The command `cases` on the judge's PATH. It runs a program of the submission once for each pair of files "input, expected output" and
+ * writes the test results. Perl without modules, like `guest`.
  *
  * C1  The student's program runs only as a guest. Expected output never leaves the judge.
- * C2  Wrong use by the teacher (a case without expected output, a program that is not installed) ends with exit code 2 and writes no
- *     results: an error of the grader, never a zero.
- * C3  Whatever the student's program does (any exit code, any bytes, no end) is a failed test of that student.
- * C4  The results file is written once, whole, after the last case.
+ * C2  A mistake of the teacher (a case without expected output, a program that is not installed) ends with exit code 2 and writes no
+ *     results: a grader error, never a zero.
+ * C3  Any behaviour of the student's program (any exit code, any bytes, no end) is at most a failed test of that student.
+ * C4  The results file is written once and complete, after the last case.
  */
 import { guestDefaults } from "./guest-request.ts";
 

@@ -1,13 +1,14 @@
 // Serves the guests of one judge. Invariants:
-// 1. A guest is one program in a fresh session of its own, made for it alone: own pid, mount, ipc, network and user namespaces, own
-//    limits, another uid wherever the machine allows one. The judge's files, processes and memory are in another session.
-// 2. When its program ends, or its clock, its output or the judge does, the session is ended, and with it all the guest started;
-//    only then is the exit code told.
-// 3. Time in which a guest runs belongs to the guests (`guestMs`), not to the judge. All guests of a judge together have `totalMs`; a guest
-//    beyond it is ended as one that is out of time, so that no submission holds a worker for ever.
-// 4. Files a guest leaves are offered with their size (`Z`). The judge's side takes them only where they fit, and the guest fails otherwise.
-// 5. The exit code is the kernel's. Trouble of the sandbox is no exit code: it is kept in `trouble`, and makes the whole judgement
-//    void, so that it can never turn into a grade.
+// 1. A guest is one program in a fresh session, created for it alone: own pid, mount, ipc, network and user namespaces, own limits, and
+//    another uid wherever the machine allows it. The judge's files, processes and memory are in another session.
+// 2. When its program ends, when its clock or output limit is reached, or when the judge ends, the session is ended with all processes of
+//    the guest. Only then is the exit code reported.
+// 3. The time in which a guest runs is charged to the guests (`guestMs`), not to the judge. All guests of a judge together have `totalMs`.
+//    A guest beyond it ends like a guest that is out of time, so that no submission occupies a worker for ever.
+// 4. Files that a guest leaves are offered with their size (`Z`). The judge's side accepts them only if they fit; otherwise the guest
+//    fails.
+// 5. The exit code is the kernel's. A failure of the sandbox is no exit code: it is stored in `trouble` and makes the whole judgement void,
+//    so it can never become a grade.
 
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
@@ -23,23 +24,23 @@ import { plainFiles } from "./plain-files.ts";
 import type { Connection } from "./relay-connections.ts";
 import { workspaceFiles } from "./workspace-files.ts";
 
-/** Guests of one judge at the same time; more wait. */
+/** The maximum number of guests of one judge at the same time. Further guests wait. */
 const MAX_GUESTS = 4;
-/** After the end of a guest, output still on its way has this long. */
+/** How long to wait for remaining output after the end of a guest. */
 const DRAIN_MS = 250;
 const DRAINED_MS = 3_000;
-/** Of all a guest can write to, when its files are saved; what is kept is bounded by its disk. */
+/** The maximum size of all writable folders of a guest when its files are saved. The guest's disk limit bounds the stored files. */
 const MAX_SAVED_BYTES = 512 * 1024 * 1024;
-/** A guest can bring these about: too much, or what nobody may read. They are its end, not trouble of ours. */
+/** Errors that a guest can cause: too many files, or unreadable files. They end the guest and are no failure of the sandbox. */
 const unsaved: readonly SandboxErrorCode[] = [...unfitForCheckpoint, "SANDBOX_FILES_REFUSED"];
-/** Files for a guest that no session can hold. */
+/** Errors for guest files that do not fit into any session. */
 const unfit: readonly SandboxErrorCode[] = ["SANDBOX_FILES_REFUSED", "SANDBOX_FILES_FAILED"];
-/** Blocks in which a file system gives out room. */
+/** The block size in which a file system allocates space. */
 const BLOCK = 4096;
 
 interface FilesLeft {
   readonly tar: Uint8Array;
-  /** The room they take on a disk, whole blocks and folders included. */
+  /** The disk space that they use, including whole blocks and folders. */
   readonly bytes: number;
   readonly entries: number;
 }
@@ -57,11 +58,11 @@ function roomFor(files: readonly SessionFile[]): Pick<FilesLeft, "bytes" | "entr
 
 export interface GuestHostParts {
   readonly submission: SessionFiles;
-  /** What a guest gets at most; its disk and cores. */
+  /** The maximum limits of a guest. Every guest has exactly this disk size and these cores. */
   readonly ceiling: Limits;
-  /** Milliseconds of all guests together. Guests that run at the same time are counted once. */
+  /** Milliseconds for all guests together. Guests that run at the same time count once. */
   readonly totalMs: number;
-  /** Makes a session that nothing has run in. */
+  /** Opens a session in which no command has run. */
   readonly open: (limits: Limits, files: SessionFiles) => Promise<Session>;
 }
 
@@ -88,7 +89,7 @@ export class GuestHost {
     this.#parts = parts;
   }
 
-  /** The first failure of the sandbox under a guest. */
+  /** The first failure of the sandbox while it ran a guest. */
   get trouble(): unknown {
     return this.#trouble;
   }
@@ -98,7 +99,7 @@ export class GuestHost {
     return this.#liveMs + (this.#live === 0 ? 0 : performance.now() - this.#liveSince);
   }
 
-  /** Makes the first guest's session ahead, while the judge is made. */
+  /** Opens the first guest's session ahead of time, while the judge's session is created. */
   prepare(): void {
     const request = {
       ...guestDefaults,
@@ -120,7 +121,7 @@ export class GuestHost {
     this.#running.add(served);
   }
 
-  /** Ends every guest and what was made ahead. */
+  /** Ends every guest and the prepared session. */
   async close(): Promise<void> {
     this.#over.abort();
     for (const wake of this.#waiting.splice(0)) wake();
@@ -151,7 +152,7 @@ export class GuestHost {
   async #run(connection: Connection, request: GuestRequest, files: SessionFiles): Promise<void> {
     this.#begin();
     const { ending, left } = await this.#endingAndFiles(connection, request, files).finally(() => this.#end());
-    // A code below 0: nobody wants to know any more.
+    // A code below 0: the caller no longer waits for the result.
     if (ending.code < 0) return;
     if (left !== null) {
       await connection.say("Z", Buffer.from(`${left.bytes}\0${left.entries}`));
@@ -180,7 +181,7 @@ export class GuestHost {
     if (leftMs <= 0) return { ending: spent, left: request.wantsFiles ? nothingLeft : null };
     const limits = guestLimits(request, this.#parts.ceiling);
     const session = await this.#take(limits, files).catch((error: unknown) => {
-      // The files came from the judge, and may be what another guest left: too many or too large.
+      // The judge sent these files, perhaps the output of another guest. They are too many or too large.
       if (request.sendsFiles && error instanceof SandboxError && unfit.includes(error.code)) return null;
       throw error;
     });
@@ -276,11 +277,11 @@ export class GuestHost {
     return taken;
   }
 
-  /** The next guest will most likely be like this one; its session is made while this one runs. */
+  /** The next guest is probably like this one, so its session is opened while this one runs. */
   #prepareNext(limits: Limits, files: SessionFiles): void {
     const key = keyOf(limits, files);
     const unused = this.#standby;
-    // Guests that began at once have prepared it already.
+    // Another guest that started at the same time has prepared it already.
     if (this.#over.signal.aborted || unused?.key === key) return;
     const session = this.#parts.open(limits, files);
     session.catch(() => {});
@@ -325,7 +326,7 @@ export class GuestHost {
   }
 }
 
-/** Bytes in and out of one guest, counted. */
+/** Copies the streams of one guest in both directions and counts the bytes. */
 class Passing {
   readonly drained: Promise<void>;
   readonly overflow: Promise<void>;
@@ -351,14 +352,14 @@ class Passing {
         const bytes = (chunk as Buffer).subarray(0, this.#left);
         this.#left -= bytes.length;
         if (bytes.length > 0) await connection.say(kind, bytes);
-        // What comes after is read and dropped: a stream that nobody reads would hold up the end of the session.
+        // Further bytes are read and dropped: a stream that is not read would delay the end of the session.
         if (bytes.length < (chunk as Buffer).length) {
           this.tooMuch = true;
           this.#markOverflow();
         }
       }
     } catch {
-      // The stream was cut by the end of the session.
+      // The end of the session cut the stream.
     }
   }
 }
@@ -390,7 +391,7 @@ function keyOf(limits: Limits, files: SessionFiles): string {
   return hash.digest("hex");
 }
 
-/** Resolves when the program has had so much time of its own. Rejects when the sandbox is in trouble. */
+/** Resolves when the program has used this much time of its own. Rejects when the sandbox is in trouble. */
 async function ownTime({ lostMs }: StartedProgram, ms: number, done: AbortSignal): Promise<void> {
   const since = performance.now();
   for (let left = ms; left > 0; ) {
@@ -400,7 +401,7 @@ async function ownTime({ lostMs }: StartedProgram, ms: number, done: AbortSignal
   }
 }
 
-/** Resolves at the abort; never when `unless` comes first. */
+/** Resolves at the abort; never if `unless` aborts first. */
 function aborted(signal: AbortSignal, unless?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -4,8 +4,8 @@ import { guestDefaults, guestLimits, MAX_GUEST_OUTPUT, readGuestRequest } from "
 
 const ask = (...fields: readonly string[]) => readGuestRequest(Buffer.from(fields.join("\0")), defaultLimits);
 
-describe("what a guest is asked for", () => {
-  it("gets the usual limits where none is named, and its arguments as they are", () => {
+describe("a request for a guest", () => {
+  it("without limits gets the default limits and its arguments unchanged", () => {
     expect(ask("", "", "", "", "0", "0", "./a.out", "", "x y")).toEqual({
       argv: ["./a.out", "", "x y"],
       ...guestDefaults,
@@ -14,7 +14,7 @@ describe("what a guest is asked for", () => {
     });
   });
 
-  it("gets what it names, never more than the judge may give", () => {
+  it("gets its named limits, but never more than the judge's ceiling", () => {
     expect(ask("0.5", "64", "100", "8", "1", "1", "a")).toMatchObject({
       timeMs: 500,
       memoryBytes: 64 * 1024 * 1024,
@@ -31,7 +31,7 @@ describe("what a guest is asked for", () => {
     });
   });
 
-  it("is refused without a program, or with numbers that are none", () => {
+  it("is refused without a program, or with invalid numbers", () => {
     expect(ask("", "", "", "", "0", "0")).toBeUndefined();
     expect(ask("", "", "", "", "0", "0", "")).toBeUndefined();
     expect(ask("x", "", "", "", "0", "0", "a")).toBeUndefined();

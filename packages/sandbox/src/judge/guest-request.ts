@@ -1,4 +1,4 @@
-// What `guest` asks for, checked against what this judge may give. Pure.
+// Reads a request of `guest` and checks it against this judge's limits. Pure.
 
 import type { Limits } from "../limits.ts";
 
@@ -8,9 +8,9 @@ export interface GuestRequest {
   readonly memoryBytes: number;
   readonly outputBytes: number;
   readonly pids: number;
-  /** It sends files of its own in place of the submission. */
+  /** The guest gets files from the request instead of the submission. */
   readonly sendsFiles: boolean;
-  /** It wants the files the guest leaves. */
+  /** The request asks for the files that the guest leaves. */
   readonly wantsFiles: boolean;
 }
 
@@ -18,10 +18,10 @@ const MIB = 1024 * 1024;
 
 export const guestDefaults = { timeMs: 10_000, memoryBytes: 256 * MIB, outputBytes: MIB, pids: 64 } as const;
 
-/** The most a guest may write, whatever is asked. */
+/** The most a guest may write, regardless of its request. */
 export const MAX_GUEST_OUTPUT = 64 * MIB;
 
-/** Undefined when the request is no request. What is asked above the ceiling is cut to it. */
+/** Returns undefined when the payload is not a request. Values above the ceiling are reduced to it. */
 export function readGuestRequest(payload: Uint8Array, ceiling: Limits): GuestRequest | undefined {
   const fields = Buffer.from(payload).toString("utf8").split("\0");
   const [time, memory, output, processes, files, save, program, ...args] = fields;
@@ -47,14 +47,15 @@ export function readGuestRequest(payload: Uint8Array, ceiling: Limits): GuestReq
   };
 }
 
-/** The session's limits of one guest. */
+/** The session limits for one guest. */
 export function guestLimits(request: GuestRequest, ceiling: Limits): Limits {
   return {
     ...ceiling,
     memoryBytes: request.memoryBytes,
     pids: request.pids,
     wallMs: request.timeMs,
-    // Not tighter than the wall clock, which ends the guest: a guest on two cores may compute twice as long as it lives.
+    // The processor limit is not tighter than the wall clock, which ends the guest: a guest on two cores may compute twice as long as it
+    // lives.
     cpuMs: Math.ceil(request.timeMs * Math.max(1, ceiling.cpus)),
     silenceMs: request.timeMs,
     outputBytes: request.outputBytes,

@@ -1,10 +1,11 @@
-// The command `guest` on the judge's PATH: perl, one process per guest. It asks for a guest over the relay's socket, passes stdin,
-// stdout and stderr through, and ends with the guest's exit code. The guest itself runs elsewhere: in a session of its own.
+// The command `guest` on the judge's PATH: perl, one process per guest. It requests a guest over the relay's socket, passes stdin, stdout
+// and stderr through, and ends with the guest's exit code. The guest itself runs in a session of its own.
 //
 // Message within a connection: kind (1 byte), length (4 bytes, big-endian), payload.
-//   from guest   Q the request: fields parted by NUL (time, memory, output, processes, files?, save?, then program and arguments)
+//   from guest   Q the request: fields separated by NUL (time, memory, output, processes, files?, save?, then program and arguments)
 //                T files for the guest, t their end · I stdin, i its end
-//   to guest     O stdout · R stderr · Z room that the files take: bytes, NUL, entries · S the files · X exit code, NUL, a line for the judge's stderr
+//   to guest     O stdout · R stderr · Z the files' disk space: bytes, NUL, entries · S the files · X exit code, NUL, a line for the
+//                judge's stderr
 
 import { GUEST_SOCKET } from "./relay-script.ts";
 
@@ -27,7 +28,7 @@ cannot be started, 137 killed (also for too much memory or output), else
 PROGRAM's own, or 128 + the number of the signal it died of
 `;
 
-// Without modules, as the relay: a bare perl will do.
+// Without modules, like the relay: a bare perl is enough.
 export const GUEST_SCRIPT = `#!/usr/bin/perl
 my %option = (time => "", memory => "", output => "", processes => "", files => "", save => "");
 my $usage = <<'USAGE';

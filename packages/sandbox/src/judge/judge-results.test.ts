@@ -15,22 +15,22 @@ const outcome = (output: string, gap?: CommandOutcome["gap"]): CommandOutcome =>
   ...(gap === undefined ? {} : { gap }),
 });
 
-describe("what a judge's command printed", () => {
-  it("is drawn anew each time: 256 bits, and a name nobody can guess", () => {
+describe("the results file and nonce of a judge", () => {
+  it("are random each time: a nonce of 256 bits and an unguessable file name", () => {
     const other = drawResultsPlace();
     expect(other.nonce).toMatch(/^[0-9a-f]{64}$/);
     expect(other.nonce).not.toBe(nonce);
     expect(other.path).toMatch(/^\/workspace\/\.results-[0-9a-f]{16}\.json$/);
   });
 
-  it("does not hold the nonce, in whatever case, nor does its state", () => {
+  it("the nonce is removed from the output, in upper and lower case, and from the state", () => {
     const { output, state } = redact(outcome(`a ${nonce} b ${nonce.toUpperCase()}\n`), nonce);
     expect(output).toBe(`a ${"*".repeat(64)} b ${"*".repeat(64)}\n`);
     expect(JSON.stringify(state)).not.toContain(nonce);
     expect(state.environment).toEqual({ HOME: "/" });
   });
 
-  it("does not hold what a cut left of the nonce", () => {
+  it("parts of the nonce beside a cut are removed from the output", () => {
     const head = `abc${nonce.slice(0, 40)}\n`;
     const said = "[99 bytes not shown]";
     const text = `${head}${said}\n${nonce.slice(30)} rest`;

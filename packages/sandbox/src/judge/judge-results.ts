@@ -1,7 +1,8 @@
-// Where the judge's command leaves what its tests came to, and what keeps others from it. Pure but for the drawing.
+// Chooses the file in which the judge's command stores its test results, and hides it from others. Pure except for the random names.
 //
-// The name of the file is drawn, so that nothing a guest leaves and the judge saves into its scratch can be taken for it. The nonce is
-// drawn for one command and handed over in its shell's environment: never in arguments, in a session's files or labels, or in a row.
+// The name of the file is random, so that a file that a guest leaves and the judge saves into its scratch folder cannot pass for it. The
+// nonce is random for each command. It is passed in the environment of the command's shell, never in arguments, in a session's files or
+// labels, or in a row.
 
 import { randomBytes } from "node:crypto";
 import { trimLastNewlines } from "../commands/trim-newlines.ts";
@@ -20,10 +21,13 @@ export function drawResultsPlace(): ResultsPlace {
   return { nonce: randomBytes(32).toString("hex"), file, path: `${WORKSPACE}/${file}` };
 }
 
-/** Beginnings and ends of the nonce that are no accident. */
+/** A part of the nonce with at least this many digits is no coincidence. */
 const TELLING = 8;
 
-/** The outcome without the nonce, as long as before, so that places in the output stay right. What a cut left of it is gone too. */
+/**
+ * Removes the nonce from the outcome and keeps the length, so that positions in the output stay right. It also removes parts of the nonce
+ * beside a cut.
+ */
 export function redact(outcome: CommandOutcome, nonce: string): CommandOutcome {
   const { environment, ...state } = outcome.state;
   const { MARKMILL_NONCE: _, ...kept } = environment;
@@ -33,7 +37,7 @@ export function redact(outcome: CommandOutcome, nonce: string): CommandOutcome {
   if (gap === undefined) return { ...clean, output };
   const before = output.slice(0, gap.from);
   const told = trimLastNewlines(before);
-  // A part of the nonce is no longer than the nonce.
+  // A part of the nonce is never longer than the nonce.
   const end = /[0-9a-f]*$/i.exec(told.slice(-nonce.length))?.[0] ?? "";
   const hidden = isPart(end, nonce, "start") ? stars(end) : end;
   const head = told.slice(0, told.length - end.length) + hidden + before.slice(told.length);
@@ -52,7 +56,7 @@ export function redactNonce(text: string, nonce: string): string {
 
 const stars = (text: string) => "*".repeat(text.length);
 
-/** Whether the digits before a cut end with a beginning of the nonce, or those after it begin with an end of it. */
+/** Whether the digits before a cut end with a start of the nonce, or the digits after it start with an end of the nonce. */
 function isPart(digits: string, nonce: string, part: "start" | "end"): boolean {
   const text = digits.toLowerCase();
   for (let length = Math.min(nonce.length, text.length); length >= TELLING; length -= 1) {

@@ -4,9 +4,9 @@ import { defaultLimits } from "../limits.ts";
 import type { Session, StartedProgram } from "../port.ts";
 import { openJudge } from "./judge-session.ts";
 
-it("a relay that neither listens nor ends holds no judge for ever, and its session is ended", async () => {
+it("a relay that neither listens nor ends does not block the judge for ever, and its session is ended", async () => {
   const streams = () => ({ stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() });
-  // An engine that answers and starts nothing: the program has no end.
+  // An engine that answers but starts nothing: the program has no end.
   const relay: StartedProgram = { ...streams(), ended: new Promise(() => {}) };
   let ended = 0;
   const session = {

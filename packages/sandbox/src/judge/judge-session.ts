@@ -1,16 +1,16 @@
 // The judge: a session in which the author's commands decide, and no student's code runs. Invariants:
-// 1. It is made fresh from data: the submission's plain files read-only at /submission, the teacher's read-only at /judge, an empty
-//    scratch as the workspace. Nothing of the student's session (process, environment, shell state, descriptor) reaches it.
-// 2. A student's program runs only as a guest (guest-host.ts): in a session of its own, with pipes and an exit code between them.
-// 3. Results come from a file that the command leaves at a place drawn for it, read when all of its processes and all guests are gone.
-//    The nonce in it is known to this session's commands and to nobody else, and is in no outcome.
-// 4. It is used once and ended. kill -9 anywhere leaves sessions that the reaper knows by their ids and that end by themselves; a
-//    judgement is made from data, so making it again is always safe.
+// 1. It is created fresh from data: the submission's plain files read-only at /submission, the teacher's files read-only at /judge, an
+//    empty scratch folder as the workspace. Nothing of the student's session (process, environment, shell state, descriptor) reaches it.
+// 2. A student's program runs only as a guest (guest-host.ts): in a session of its own. Only pipes and an exit code connect the two.
+// 3. Results come from a file that the command writes to a random path. The file is read after all its processes and all guests are gone.
+//    Only this session's commands know the nonce in it, and no outcome contains the nonce.
+// 4. It is used once and ended. kill -9 at any point leaves sessions that the cleanup recognises by their ids and that end themselves. A
+//    judgement is made from data, so repeating it is always safe.
 //
-// Why guests are sessions of their own, and not processes in nested namespaces of the judge's: every wall of the sandbox then stands
-// between the two (uid, cgroup, system call filter, mounts, network), proved by the same self-test, on both adapters; the judge's
-// container or jail needs no right to make namespaces; memory and processes of a guest are counted apart. It costs one session per
-// guest, made while the judge, or the guest before, is at work.
+// Why guests are separate sessions, and not processes in nested namespaces of the judge: all isolation of the sandbox then separates the
+// two (uid, cgroup, system call filter, mounts, network). The same self-test proves it, on both adapters. The judge's container or jail
+// needs no right to create namespaces. Memory and processes of a guest are counted separately. The cost is one session per guest, created
+// while the judge or the previous guest runs.
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -37,55 +37,55 @@ import { RelayConnections } from "./relay-connections.ts";
 import { GUEST_SOCKET, RELAY_SCRIPT, WINDOW } from "./relay-script.ts";
 
 const TOOLS = "/run/judge";
-/** For a relay to listen; one that does not has as long again to end. */
+/** How long a relay may take to listen. If it does not listen, it has the same time again to end. */
 const RELAY_MS = 20_000;
-/** A guest made ahead waits at most as long as the judge may run. */
+/** A prepared guest session waits at most as long as the judge may run. */
 const GUEST_GRACE_MS = 5 * 60_000;
 
 export interface JudgeSpec {
-  /** The run it judges for; the session's id is made of it, and told apart by `isJudgeSession`. */
+  /** The run of this judge. The session's id is derived from it and is recognised by `isJudgeSession`. */
   readonly run: string;
   readonly submission: SessionFiles;
-  /** The teacher's. */
+  /** The teacher's files. */
   readonly files: readonly SessionFile[];
   readonly limits: Limits;
-  /** The most a guest may have. */
+  /** The maximum limits of a guest. */
   readonly guests: Limits;
-  /** Milliseconds of all guests together; absent: ten times the judge's wall clock, at least ten minutes. */
+  /** Milliseconds for all guests together. Default: ten times the judge's wall clock, at least ten minutes. */
   readonly guestsMs?: number;
   readonly labels: Omit<SessionLabels, "run" | "created" | "deadline">;
   readonly image?: string;
-  /** The teacher's files hold an autograder made for Gradescope, below AUTOGRADER_FILES. */
+  /** The teacher's files contain an autograder made for Gradescope, below AUTOGRADER_FILES. */
   readonly autograder?: { readonly setup: "run" | "skip" };
 }
 
 export interface JudgeSession {
   readonly id: string;
-  /** Entries of the submission that are no plain files, and so are not in /submission. */
+  /** The number of entries of the submission that are no plain files, and so are not in /submission. */
   readonly leftOut: number;
-  /** Rejects with a SandboxError, whatever the command said, when the sandbox failed under a guest. */
+  /** Rejects with a SandboxError when the sandbox failed while it ran a guest, regardless of the command's own result. */
   run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
-  /** The one command that decides, told where to leave its results. Nothing runs in the session after it. */
+  /** Runs the one command that decides, and tells it where to store its results. No command runs in the session after it. */
   decide(command: CommandSpec, options: RunOptions & { readonly maxResultBytes: number }): Promise<Decision>;
   end(): Promise<void>;
 }
 
 export interface Decision {
   readonly outcome: CommandOutcome;
-  /** null: one of our clocks ended the command, and what it may have left is not looked at. */
+  /** null: one of our clocks ended the command, so its results file is not read. */
   readonly results: FileRead | null;
-  /** What true results carry. For whoever reads them, and nobody else. */
+  /** Genuine results contain this nonce. Only the code that reads the results may use it. */
   readonly nonce: string;
 }
 
-/** Sessions of judges and guests have no row of their own: they belong to the worker that made them. */
+/** Sessions of judges and guests have no row of their own: they belong to the worker that created them. */
 export function isJudgeSession(id: string): boolean {
   return /-judge-[0-9a-f]{8}(-\d+)?$/.test(id);
 }
 
 interface JudgeOptions {
   readonly signal?: AbortSignal;
-  /** In place of the usual time, for tests. */
+  /** Overrides the default time, for tests. */
   readonly relayMs?: number;
 }
 
@@ -132,7 +132,7 @@ export async function openJudge(
         id,
         files: { kind: "list", files: [] },
         limits: spec.limits,
-        // An image may lack the locale of LANG; perl would complain of it with every guest.
+        // An image may lack the locale of LANG; perl would then warn at every guest.
         environment: { PERL_BADLANG: "0" },
         labels,
         ...image,
@@ -148,7 +148,7 @@ export async function openJudge(
     );
     session = fresh(opened);
     const relay = await startRelay(session, guests, relayMs);
-    // Not before: two sessions made at once would each take twice as long, and the judge is waited for.
+    // Not earlier: two sessions created at the same time would each take twice as long, and the judge is needed first.
     guests.prepare();
     return new Judge(id, session, guests, relay, leftOut);
   } catch (error) {
@@ -170,7 +170,7 @@ async function startRelay(session: Session, guests: GuestHost, relayMs: number):
     await relay.ready;
     return relay;
   } catch {
-    // Its end says what is wrong with the session. An engine that answers and starts nothing never tells of one.
+    // The end of the relay shows why the session fails. But an engine that answers and starts nothing never reports an end.
     await Promise.race([program.ended, pause(relayMs, undefined, { ref: false })]);
     throw new SandboxError(
       "SANDBOX_START_FAILED",
@@ -227,17 +227,17 @@ class Judge implements JudgeSession {
   }
 }
 
-/** The author's command, with `guest` in front on its PATH. */
+/** The author's command, with the folder of `guest` first in its PATH. */
 function withTools(command: CommandSpec): CommandSpec {
   return command.kind === "shell" ? { ...command, text: `export PATH=${TOOLS}:"$PATH"; ${command.text}` } : command;
 }
 
-/** On the same line: the lines of the author's command keep their numbers. */
+/** On the same line, so that the lines of the author's command keep their numbers. */
 function withEnvironment(command: CommandSpec, { nonce, path }: ResultsPlace): CommandSpec {
   return { ...command, text: `export MARKMILL_NONCE=${nonce} MARKMILL_RESULTS=${path}; ${command.text}` };
 }
 
-/** A session that lived before is no session to judge in. */
+/** A session that existed before must not judge. */
 function fresh(session: Session): Session {
   if (!session.attached) return session;
   throw new SandboxError("SANDBOX_SESSION_INVALID", `The session ${session.id} is not new.`, "Try again.");

@@ -18,8 +18,8 @@ const read = async (...entries: readonly (Header & { text?: string })[]) => {
   return { files: Object.fromEntries(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()])), leftOut };
 };
 
-describe("plainFiles", () => {
-  it("keeps regular files and what they hold", async () => {
+describe("the plain files of a submission", () => {
+  it("include regular files with their content", async () => {
     expect(
       await read({ name: "./a.txt", text: "A" }, { name: "lib", type: "directory" }, { name: "lib/b", text: "B" }),
     ).toEqual({
@@ -28,7 +28,7 @@ describe("plainFiles", () => {
     });
   });
 
-  it("leaves out links, devices and pipes, which could stand for a file of the judge", async () => {
+  it("exclude links, devices and pipes, which could point to a file of the judge", async () => {
     const found = await read(
       { name: "answer.txt", type: "symlink", linkname: "/judge/expected.txt" },
       { name: "hard", type: "link", linkname: "/judge/expected.txt" },
@@ -39,7 +39,7 @@ describe("plainFiles", () => {
     expect(found).toEqual({ files: { "a.txt": "A" }, leftOut: 4 });
   });
 
-  it("leaves out paths that lead elsewhere, and the later of two that exclude each other", async () => {
+  it("exclude paths that lead elsewhere, and the later of two entries that exclude each other", async () => {
     const found = await read(
       { name: "../up", text: "x" },
       { name: "/judge/x", text: "x" },
@@ -52,11 +52,11 @@ describe("plainFiles", () => {
     expect(found).toEqual({ files: { both: "file", "dir/inner": "y" }, leftOut: 5 });
   });
 
-  it("takes the last of two entries of one path, as tar does", async () => {
+  it("include the last of two entries with the same path, as tar does", async () => {
     expect(await read({ name: "a", text: "1" }, { name: "./a", text: "2" })).toMatchObject({ files: { a: "2" } });
   });
 
-  it("refuses more bytes than allowed, and what is no archive", async () => {
+  it("are refused when they exceed the allowed bytes or are not an archive", async () => {
     const bytes = await tarOf({ name: "a", text: "x".repeat(2000) });
     await expect(plainFiles({ kind: "tar", bytes }, 1000)).rejects.toThrow("SANDBOX_FILES_REFUSED");
     const noise = Buffer.alloc(1024, "noise");

@@ -1,6 +1,5 @@
-// Foreign files as plain data: regular files under plain relative paths, and nothing else. A symbolic link in a submission could
-// make the judge read a hidden file under a student's name, or write through it; so links, devices and odd names stay out, and
-// are counted.
+// Selects the plain files from foreign files: only regular files under plain relative paths. A symbolic link in a submission could make the
+// judge read a hidden file under a student's name, or write through the link. So links, devices and odd names are left out and counted.
 
 import { Readable } from "node:stream";
 import { extract } from "tar-stream";
@@ -10,7 +9,7 @@ import { SandboxError } from "../sandbox-error.ts";
 
 export interface PlainFiles {
   readonly files: readonly SessionFile[];
-  /** Entries that are no plain files: links, devices, paths that lead elsewhere. Folders are not counted. */
+  /** The number of entries that are no plain files: links, devices, paths that lead elsewhere. Folders are not counted. */
   readonly leftOut: number;
 }
 

@@ -56,7 +56,7 @@ describe.skipIf(process.platform !== "linux")("the relay of a judge session", ()
     }
   });
 
-  it("holds back a writer whose reader is slow, and loses nothing", async () => {
+  it("pauses a writer whose reader is slow, and loses no bytes", async () => {
     const { path, met } = await relay();
     const client = connect(path);
     client.write(message("Q", ""));
@@ -84,7 +84,7 @@ describe.skipIf(process.platform !== "linux")("the relay of a judge session", ()
     client.destroy();
   });
 
-  it("tells when a client is gone, and closes the clients when the worker is", async () => {
+  it("reports when a client is gone, and closes the clients when the worker is gone", async () => {
     const { path, met, connections, child } = await relay();
     const first = connect(path);
     first.write(message("Q", ""));

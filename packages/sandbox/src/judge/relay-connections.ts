@@ -1,5 +1,5 @@
-// The worker's end of the relay (relay-script.ts): connections of the judge's clients as plain objects. The relay is trusted with
-// nothing: a frame out of order or too long ends the whole relay, and with it every connection.
+// The worker's end of the relay (relay-script.ts): connections of the judge's clients as plain objects. The relay is not trusted: a frame
+// that is out of order or too long ends the whole relay with all its connections.
 
 import type { Readable, Writable } from "node:stream";
 import { FRAME_HEADER, WINDOW } from "./relay-script.ts";
@@ -36,7 +36,7 @@ export class RelayConnections {
     return this.#ready;
   }
 
-  /** The relay, too, ends when its stdin does. */
+  /** The relay also ends when its stdin ends. */
   close(): void {
     this.#markBroken(new Error("the relay ended"));
     for (const connection of this.#connections.values()) connection.lose();
@@ -132,7 +132,7 @@ export class Connection {
     this.lose();
   }
 
-  /** The next message, or undefined when none will come. Taking it acknowledges it: the client may then send more. */
+  /** Returns the next message, or undefined when no more will come. Reading a message acknowledges it: the client may then send more. */
   async next(): Promise<{ readonly kind: string; readonly bytes: Buffer } | undefined> {
     for (;;) {
       if (this.#received.length >= 5) {
@@ -158,7 +158,7 @@ export class Connection {
     }
   }
 
-  /** In the order of asking; resolves when the window has room again, or the client is gone. */
+  /** Sends messages in the order of the calls. Resolves when the window has room again, or the client is gone. */
   say(kind: string, bytes: Uint8Array): Promise<void> {
     const mine = this.#lastWrite.then(() => this.#sayNow(kind, bytes));
     this.#lastWrite = mine;

@@ -1,19 +1,19 @@
-// Carries local connections out of a judge session: a perl program that listens on a unix socket and passes each connection on as
-// numbered frames over its own stdin and stdout, whose other ends the worker holds. It knows nothing of guests. Invariants:
-// 1. Each connection has a window per direction: nobody sends more than WINDOW bytes that were not acknowledged, so that a slow
-//    reader costs bounded memory and stops only its own writer.
-// 2. When the worker's end is gone, so is the relay, and with it every connection: a client then knows that nobody answers.
+// Carries local connections out of a judge session. This perl program listens on a unix socket and passes each connection on as numbered
+// frames over its own stdin and stdout, which are connected to the worker. It does not know about guests. Invariants:
+// 1. Each connection has a window per direction: a side sends at most WINDOW unacknowledged bytes. So a slow reader costs bounded memory
+//    and stops only its own writer.
+// 2. When the worker's end closes, the relay ends with all its connections. A client then knows that it gets no answer.
 //
 // Frame: connection (4 bytes), kind (1 byte), length (4 bytes), payload; numbers are big-endian.
-//   from the relay   R it listens · O a connection was made · D data · E the client sends no more · A acknowledged · C the client is gone
-//   to the relay     D data · A acknowledged · C close when what was sent has gone out
+//   from the relay   R it listens · O a new connection · D data · E the client sends no more · A acknowledged · C the client is gone
+//   to the relay     D data · A acknowledged · C close after all sent data has been delivered
 
-/** In the judge's /tmp. No guest sees it: a guest has a /tmp and a network namespace of its own. */
+/** In the judge's /tmp. No guest sees it: a guest has its own /tmp and network namespace. */
 export const GUEST_SOCKET = "/tmp/.guests";
 export const WINDOW = 256 * 1024;
 export const FRAME_HEADER = 9;
 
-// Without modules: a bare perl will do. AF_UNIX 1, SOCK_STREAM 1, F_SETFL 4, O_NONBLOCK 2048, EAGAIN 11, EINTR 4 on x64 and arm64.
+// Without modules: a bare perl is enough. AF_UNIX 1, SOCK_STREAM 1, F_SETFL 4, O_NONBLOCK 2048, EAGAIN 11, EINTR 4 on x64 and arm64.
 export const RELAY_SCRIPT = `
 $SIG{PIPE} = "IGNORE";
 my ($path, $window) = @ARGV;

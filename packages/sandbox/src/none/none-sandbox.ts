@@ -1,7 +1,7 @@
-// No sandbox: plain child processes of the worker, with its rights, on its files and its network. For a developer who runs
-// trusted commands on a machine that can hold neither Docker nor a jail. Invariants:
-// 1. Only an explicit choice makes one, and it warns, loudly, each time it is made.
-// 2. The clocks, the output cap and the clean environment hold as elsewhere; nothing else does.
+// No sandbox: commands are plain child processes of the worker, with its rights, its files and its network. For a developer who runs
+// trusted commands on a machine that can run neither Docker nor a jail. Invariants:
+// 1. Only an explicit choice creates it, and it warns each time it is created.
+// 2. It enforces the clocks, the output cap and the clean environment like the other adapters, and nothing else.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -46,10 +46,10 @@ const NONE_WARNING =
 
 const MARK = "MARKMILL_NONE_SESSION";
 const GRACE_MS = 300;
-/** /tmp is the machine's own here: what commands leave there stays. */
+/** Scans and rewinds cover only the workspace. /tmp is the machine's own here, so files that commands leave there stay. */
 const NONE_PLACES = ["workspace"];
 
-/** Closes what the worker inherited, then becomes the shell that reads its script from the socket on 3. */
+/** Closes the descriptors that the worker inherited, then becomes the shell, which reads its script from the socket on descriptor 3. */
 const START =
   `for fd in /proc/self/fd/*; do fd=\${fd##*/}; case $fd in [0-3]) ;; *[0-9]) eval "exec $fd>&-" ;; esac; done 2>/dev/null; ` +
   "exec bash --noprofile --norc -s <&3 3>&- 2>&1";
@@ -83,12 +83,12 @@ async function makeDirectory(directory: string, spec: SessionSpec): Promise<void
   await removeTree(directory);
   await mkdir(join(directory, "workspace"), { recursive: true, mode: 0o700 });
   if (files.length > 0) await feed("tar", ["-xf", "-"], join(directory, "workspace"), files);
-  // Whole or not at all: from here on the session can be attached to.
+  // The rename publishes the complete session: from here on it can be attached to.
   await writeFile(join(directory, "making.json"), JSON.stringify({ labels: spec.labels }));
   await rename(join(directory, "making.json"), join(directory, "session.json"));
 }
 
-/** Not by paths, which a tree of thousands of levels makes longer than the kernel takes. */
+/** Does not use full paths: in a tree of thousands of levels they are longer than the kernel allows. */
 async function removeTree(directory: string): Promise<void> {
   if (!existsSync(directory)) return;
   const child = spawn("rm", ["-rf", "--", directory], { cwd: "/", env: { PATH: "/usr/bin:/bin" }, stdio: "ignore" });
@@ -268,7 +268,7 @@ function socketOf(child: ChildProcess): Duplex | undefined {
   return child.stdio[3] as Duplex | undefined;
 }
 
-/** The state of a session that was in another directory, in this one: here a path is the machine's own. */
+/** Adapts the state of a session from another directory to this directory: here a path is the machine's own. */
 function settle(state: SessionState, directory: string): SessionState {
   const old = state.environment[MARK];
   if (old === undefined || old === directory) return state;
@@ -293,20 +293,20 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(-pid, name);
   } catch {
-    // The group is empty.
+    // The process group is empty.
   }
 }
 
 /**
- * Background processes carry the session's mark in the environment they were started with. One that becomes another program at this moment
- * shows none: they are gone when two looks have found nobody.
+ * Background processes carry the session's mark in the environment of their start. A process that is becoming another program at this
+ * moment shows no mark. So two scans in a row must find no process.
  */
 async function killMarked(directory: string, but: ReadonlySet<string> = new Set()): Promise<void> {
   let foundNobody = 0;
   for (let round = 0; round < 50; round += 1) {
     const marked = markedProcesses(`${MARK}=${directory}\0`);
     const spared = new Set<number>();
-    // A child is listed after its parent or not: as many looks as there are generations.
+    // A child may be listed before its parent, so the loop runs once per generation.
     for (let size = -1; size !== spared.size; ) {
       size = spared.size;
       for (const one of marked) if (but.has(identityOf(one)) || spared.has(one.parent)) spared.add(one.pid);
@@ -318,14 +318,14 @@ async function killMarked(directory: string, but: ReadonlySet<string> = new Set(
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // Gone already.
+        // The process is gone already.
       }
     }
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
-/** Those that no other one has started. */
+/** The marked processes whose parent is not marked. */
 function markedRoots(mark: string): string[] {
   const marked = markedProcesses(mark);
   const pids = new Set(marked.map(({ pid }) => pid));

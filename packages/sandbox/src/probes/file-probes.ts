@@ -1,4 +1,4 @@
-// Files, devices and secrets of the host.
+// Probes that try to reach files, devices and secrets of the host.
 
 import { type Probe, probeOutput } from "./probe.ts";
 

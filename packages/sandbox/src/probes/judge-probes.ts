@@ -1,6 +1,6 @@
-// What a student's program must not be able to do to the judge that runs it. The judge puts its token everywhere a program could
-// look (files, scratch, environment, arguments, descriptors, sockets, shared memory) and starts a guest that looks. A probe passes
-// on evidence only: the guest must have tried, and the judge must have found the token itself.
+// Probes for attacks of a student's program on the judge that runs it. The judge puts its token everywhere a program could search (files,
+// scratch folder, environment, arguments, descriptors, sockets, shared memory) and starts a guest that searches for it. A probe passes only
+// on evidence: the guest must have tried, and the judge must have found the token itself.
 
 import { readdirSync, readFileSync } from "node:fs";
 import type { JudgeSession } from "../judge/judge-session.ts";
@@ -9,7 +9,7 @@ import type { SessionFile } from "../port.ts";
 import { type Finding, type ProbeResult, shorten } from "./probe.ts";
 
 export interface JudgeLab {
-  /** Opens a judge over a submission that is given as files, with the teacher's files. */
+  /** Opens a judge for a submission that is given as files, with the teacher's files. */
   openJudge(
     submission: readonly SessionFile[],
     files: readonly SessionFile[],
@@ -29,7 +29,7 @@ const PTRACE_SEIZE = 0x4206;
 
 const file = (path: string, text: string, mode = 0o644): SessionFile => ({ path, mode, bytes: Buffer.from(text) });
 
-/** Greets on an abstract socket and on the loopback, and holds a shared memory segment, until it is killed. */
+/** Sends a greeting on an abstract socket and on the loopback, and holds a shared memory segment, until it is killed. */
 const SERVER = `my $token = shift; shmget(${SHARED_MEMORY_KEY}, 4096, 01666);
 for (1, 2) { next if fork; my $s;
   if ($_ == 1) { socket($s, 1, 1, 0); bind($s, pack "S a*", 1, "\\0markmill-judge") or die }
@@ -37,12 +37,12 @@ for (1, 2) { next if fork; my $s;
   listen($s, 8); while (accept my $c, $s) { syswrite $c, "$token\\n"; close $c } }
 sleep 600`;
 
-/** The last address is the relay's, which greets nobody. */
+/** The last address is the relay's, which sends no greeting. */
 const CONNECT = `my $s; alarm 5; for ([1, pack "S a*", 1, "\\0markmill-judge"], [2, pack "S n N x8", 2, ${PORT}, 0x7f000001], [1, pack "S a108", 1, "${GUEST_SOCKET}"]) {
   socket($s, $_->[0], 1, 0) && connect($s, $_->[1]) or do { print "refused: $!\\n"; next };
   last if $_->[1] =~ /guests/ && print "connected\\n"; sysread $s, my $said, 100; print "connected $said\\n" }`;
 
-/** Each section is one probe: its name, the attack, and whether what the attack printed is a refusal. */
+/** Each section is one probe: its name, the attack, and a check whether the output of the attack shows a refusal. */
 const sections: readonly {
   readonly name: string;
   readonly attack: string;
@@ -100,7 +100,7 @@ print syscall($ARGV[1] + 0, 1, $iov, 1, $far, 1, 0) == -1 ? "refused\\n" : "read
   },
 ];
 
-/** Signals everybody it can name, tampers with all it sees, leaves a daemon, and says that it passed. */
+/** Signals every process it can name, tampers with everything it sees, leaves a daemon, and reports that it passed. */
 const havoc = (marker: number) => `trap '' TERM HUP INT ALRM USR1
 kill -TERM $(seq 2 400) 2>/dev/null; kill -9 1 2>/dev/null; kill -TERM -- -1 2>/dev/null; ((PPID == 0)) || kill -9 $PPID 2>/dev/null
 echo forged >data.txt; rm -rf ./* /submission/* /judge/* 2>/dev/null; echo forged >/submission/data.txt 2>/dev/null
@@ -110,7 +110,7 @@ echo verdict: passed; exit 7`;
 
 export async function runJudgeProbes(lab: JudgeLab): Promise<JudgeProbes> {
   const marker = 400_000 + Math.floor(Math.random() * 500_000);
-  // An image may lack the locale, and perl would say so between the answers.
+  // An image may lack the locale, and perl would then warn between the answers.
   const attack = [
     "export LC_ALL=C",
     ...sections.map(({ attack: text }, index) => `echo "== ${index}"\n(${text}\n)`),
@@ -153,7 +153,7 @@ kill -0 $server && echo "server lives"
 kill -9 $server; true`;
 }
 
-/** One line `name|what was seen` each. */
+/** Prints one line `name|result` per attack. */
 function hostileGuests(diskBytes: number): string {
   return `say() { printf '%s|%s\\n' "$1" "$2"; }
 sleep 300 & witness=$!
@@ -172,7 +172,7 @@ say after "$(bash -c 'echo $((6 * 7))')"
 guest --output 1000 yes >flood 2>/dev/null; say flood "$? $(wc -c <flood)"`;
 }
 
-/** `runs`: a daemon of the guest is still there. */
+/** `runs`: a daemon of the guest still runs. */
 function hostileProbes(output: string, runs: boolean): ProbeResult[] {
   const seen = (name: string) => new RegExp(`^${name}\\|(.*)$`, "m").exec(output)?.[1]?.trim();
   const probe = (name: string, finding: Finding): ProbeResult => ({ name, ...finding });
@@ -205,7 +205,7 @@ function hostileProbes(output: string, runs: boolean): ProbeResult[] {
     }),
     expect("a guest outlives its time", { time: "124 1" }),
     probe("a guest takes more memory", {
-      // Killed, or told by the kernel that there is no more.
+      // The process was killed, or the kernel refused more memory.
       refused: /^(137|134|1|12)$/.test(seen("memory") ?? ""),
       evidence: `exit code ${seen("memory")}`,
     }),

@@ -1,9 +1,11 @@
-// Other sessions on the same host, and what is left of a session after its end.
+// Probes for other sessions on the same host, and for remains of a session after its end.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { type Probe, probeOutput, shell } from "./probe.ts";
 
-/** Run in the neighbour before the probes: its token in files of every writable place, in an argument list and in memory. */
+/**
+ * Runs in the neighbour before the probes. It puts the token into files of every writable folder, into an argument list and into memory.
+ */
 export const plantNeighbour = (token: string) =>
   `for d in /workspace /tmp /dev/shm; do echo ${token} >"$d/secret"; chmod 644 "$d/secret"; done
 bash -c 'sleep 600; : ${token}' & echo planted`;
@@ -36,7 +38,7 @@ export const neighbourProbes: readonly Probe[] = [
   {
     name: "signal another session's processes",
     run: async ({ session, neighbour, neighbourToken }) => {
-      // Every pid the kernel has by default; the session's own processes may die of it.
+      // Every pid up to the kernel's default maximum. The session's own processes may die of it.
       await shell(session, "trap '' TERM; kill -TERM $(seq 2 400) 2>/dev/null; kill -9 1 2>/dev/null; true");
       const { output } = await shell(neighbour, "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '");
       const lives = output.includes(neighbourToken);

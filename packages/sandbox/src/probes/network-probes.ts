@@ -1,9 +1,9 @@
-// Everything a session could reach over a network. The addresses are a documentation range, the metadata address of clouds, and
-// a server the self-test itself runs on the host's loopback: a database's place.
+// Probes for everything a session could reach over a network. The addresses are a documentation range, the metadata address of clouds, and
+// a server that the self-test itself runs on the host's loopback, where a database might listen.
 
 import { type Probe, probeOutput } from "./probe.ts";
 
-/** bash opens the connection itself; without a route it fails at once, so a wait is no refusal. */
+/** bash opens the connection itself. Without a route it fails at once, so a timeout does not count as a refusal. */
 const connect = (host: string, port: number) =>
   `if { exec 7<>/dev/tcp/${host}/${port}; } 2>said; then echo connected; IFS= read -r -t 2 line <&7; echo "$line"; else cat said; fi; rm -f said`;
 
@@ -29,7 +29,7 @@ export const networkProbes: readonly Probe[] = [
     name: "see a network interface",
     run: ({ session }) =>
       probeOutput(session, "cut -d: -f1 /proc/net/dev | tail -n +3 | tr -d ' '", (output) =>
-        // Tunnels the kernel makes in every namespace are down and lead nowhere.
+        // The kernel creates tunnels in every namespace. They are down and lead nowhere.
         output
           .trim()
           .split("\n")

@@ -1,5 +1,5 @@
-// What a probe is: one thing foreign code must not be able to do, tried through the port, so that the same probes judge every
-// sandbox. A probe passes only on evidence of a refusal; silence, a crash or a missing tool is no evidence.
+// A probe tries one thing that foreign code must not be able to do. It uses only the port, so the same probes test every sandbox. A probe
+// passes only on evidence of a refusal; silence, a crash or a missing tool is no evidence.
 
 import type { CommandOutcome, CommandSpec, Session } from "../port.ts";
 
@@ -10,7 +10,7 @@ export interface Probe {
 
 export interface Finding {
   readonly refused: boolean;
-  /** What was seen, one short line. */
+  /** The observation, one short line. */
   readonly evidence: string;
 }
 
@@ -18,22 +18,22 @@ export interface ProbeResult extends Finding {
   readonly name: string;
 }
 
-/** What the self-test sets up around the probes. */
+/** The setup of the self-test around the probes. */
 export interface Lab {
   /** The session that attacks. */
   readonly session: Session;
   /** A second session on the same host, with a token in its files, its memory and its process list. */
   readonly neighbour: Session;
-  /** Opens one more session, to be ended by the probe. */
+  /** Opens one more session. The probe must end it. */
   open(name: string): Promise<Session>;
   list(): Promise<readonly { readonly id: string }[]>;
-  /** A file of the host that every user of the host can read, and what is in it. */
+  /** A file of the host that every user of the host can read, and its content. */
   readonly canary: { readonly path: string; readonly token: string };
-  /** A server on the host's loopback that greets with the canary's token. */
+  /** The port of a server on the host's loopback that sends the canary's token. */
   readonly hostPort: number;
-  /** Known to the neighbour only. */
+  /** A token that only the neighbour has. */
   readonly neighbourToken: string;
-  /** Names the sessions were given on purpose. */
+  /** The names of the variables that the sessions were given on purpose. */
   readonly environmentNames: readonly string[];
   readonly limits: {
     readonly memoryBytes: number;
@@ -51,7 +51,7 @@ export async function shell(
   return await session.run({ kind: "shell", text, limits });
 }
 
-/** Refused when the command ran to its end, so that it did try, and the output satisfies the test. */
+/** Refused when the command ran to its end, so that it really tried, and the output satisfies the test. */
 export async function probeOutput(
   session: Session,
   text: string,

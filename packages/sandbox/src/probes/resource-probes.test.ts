@@ -15,21 +15,21 @@ function lab(code: SandboxErrorCode, neighbourSays: string): Lab {
   } as unknown as Lab;
 }
 
-describe("a session that ends under a memory attack", () => {
-  it("is a refusal while the neighbour answers", async () => {
+describe("a probe whose session ends under a memory attack", () => {
+  it("counts as refused while the neighbour answers", async () => {
     expect(await hoard?.run(lab("SANDBOX_OUTCOME_UNKNOWN", "42\n"))).toEqual({
       refused: true,
       evidence: "its session was ended, the neighbour answers",
     });
   });
 
-  it("is none when the neighbour does not answer, or the engine failed", async () => {
+  it("does not count as refused when the neighbour does not answer, or the engine failed", async () => {
     expect(await hoard?.run(lab("SANDBOX_SESSION_LOST", ""))).toMatchObject({ refused: false });
     await expect(hoard?.run(lab("SANDBOX_ENGINE_FAILED", "42\n"))).rejects.toThrow(SandboxError);
   });
 });
 
-describe("a hoard of memory", () => {
+describe("a probe that allocates memory", () => {
   const megabytes = 1 << 20;
   function labWhere(outcome: Partial<CommandOutcome>): Lab {
     const session = {
@@ -43,13 +43,13 @@ describe("a hoard of memory", () => {
   }
   const judged = async (outcome: Partial<CommandOutcome>) => (await hoard?.run(labWhere(outcome)))?.refused;
 
-  it("is refused where the kernel says so, and where it killed what would have said so", async () => {
+  it("counts as refused where the kernel refuses memory, or killed the program that should report it", async () => {
     expect(await judged({ output: "", outOfMemory: true, exitCode: 137 })).toBe(true);
     expect(await judged({ output: "has 1048576\n", exitCode: 137 })).toBe(true);
     expect(await judged({ output: "refused\n", exitCode: 255 })).toBe(true);
   });
 
-  it("is refused where it stands still at the limit until its time is over, but not where it never came that far", async () => {
+  it("counts as refused where it stops at the limit until its time is over, but not where it never got that far", async () => {
     expect(await judged({ output: `has ${100 * megabytes}\n`, exitCode: null, timedOut: "wall" })).toBe(true);
     expect(await judged({ output: `has ${10 * megabytes}\n`, exitCode: null, timedOut: "wall" })).toBe(false);
     expect(await judged({ output: "", exitCode: null, timedOut: "wall" })).toBe(false);
@@ -57,7 +57,7 @@ describe("a hoard of memory", () => {
     expect(await judged({ output: `has ${300 * megabytes}\n`, exitCode: 137 })).toBe(false);
   });
 
-  it("is not refused where it got all, or ended by itself", async () => {
+  it("does not count as refused where it got all the memory, or ended itself", async () => {
     expect(await judged({ output: `has ${384 * megabytes}\nheld\n`, exitCode: 0 })).toBe(false);
     expect(await judged({ output: `has ${384 * megabytes}\nheld\n`, exitCode: 137, outOfMemory: true })).toBe(false);
     expect(await judged({ output: "perl: not found\n", exitCode: 127 })).toBe(false);

@@ -1,4 +1,4 @@
-// More than the limits allow: processes, memory, disk, output.
+// Probes that use more than the limits allow: processes, memory, disk, output.
 
 import { KILLED } from "../believe-exit-code.ts";
 import type { CommandOutcome, Session } from "../port.ts";
@@ -10,7 +10,7 @@ export const resourceProbes: readonly Probe[] = [
   {
     name: "fork bomb",
     run: async ({ session, limits }) => {
-      // The counting shell forks nothing after the bomb has started: it could not.
+      // After the bomb has started, the counting shell forks no process: it could not.
       const { output } = await shell(
         session,
         `exec 9<> <(:)
@@ -115,11 +115,11 @@ true`,
   },
 ];
 
-/** mmap and madvise by number: x64, else arm64. Prints how many bytes it has got, and `held` when it is what its argument says. */
+/** Calls mmap and madvise by number: x64, else arm64. Prints how many bytes it has got, and `held` when it reaches its argument. */
 const HOARD = `$| = 1;
 my $x64 = syscall(39) == $$;
 sub call { my ($x, $arm, @rest) = @_; return syscall($x64 ? $x : $arm, map { $_ + 0 } @rest) }`;
-/** Shared memory without a file, filled piece by piece and taken out of the process again. */
+/** Shared memory without a file, filled piece by piece and unmapped from the process again. */
 const HOARD_SHARED = `${HOARD}
 my ($want, $piece) = ($ARGV[0], 16 << 20);
 open my $zero, "<", "/dev/zero";
@@ -132,7 +132,7 @@ for (my $have = 0; $have < $want; $have += $piece) {
 }
 sleep 1;
 print "held\\n";`;
-/** One byte read in every 2 MiB costs a page of page tables and nothing else. */
+/** One byte read in every 2 MiB costs only a page of page tables. */
 const HOARD_TABLES = `${HOARD}
 my ($want, $span) = ($ARGV[0], 1 << 30);
 for (my $have = 0; $have < $want; $have += 4096 * 512) {
@@ -146,8 +146,8 @@ sleep 1;
 print "held\\n";`;
 
 /**
- * In a session of its own: until the kernel has taken such memory back from the process that it killed, it may go on to kill the
- * process that watches the command, or the one that keeps the session. That is a refusal too, if the neighbour does not notice.
+ * Runs in a session of its own. Until the kernel has taken the memory back from the process that it killed, it may also kill the guard of
+ * the command, or the process that keeps the session alive. That is a refusal too, if the neighbour is not affected.
  */
 async function hoard({ open, neighbour, limits }: Lab, name: string, text: string): Promise<Finding> {
   const session = await open(name);
@@ -171,7 +171,7 @@ async function hoard({ open, neighbour, limits }: Lab, name: string, text: strin
   }
 }
 
-/** null: it got all it wanted, or nothing shows that anything stopped it. */
+/** null: the program got all the memory it wanted, or nothing shows that a limit stopped it. */
 function howItWasStopped(
   { output, outOfMemory, exitCode, timedOut }: CommandOutcome,
   memoryBytes: number,
@@ -180,7 +180,7 @@ function howItWasStopped(
   if (outOfMemory) return "out of memory";
   if (/refused|[Mm]emory/.test(output)) return shorten(output);
   const has = Number([...output.matchAll(/^has (\d+)$/gm)].at(-1)?.[1] ?? 0);
-  // Walls have some slack. Who got so far beyond them was stopped by something else, if at all.
+  // A limit has some slack. A program that got this far beyond the limit was not stopped by it.
   if (has >= memoryBytes * 2) return null;
   if (exitCode === KILLED) return `killed with ${has} bytes`;
   // A machine that is too slow to try it proves nothing.

@@ -1,6 +1,6 @@
-// System calls that have opened sandboxes, made directly. Two small runners, perl and python3, whichever the sandbox has; the
-// probes fail when it has neither, since then nothing was tried. An error counts as a refusal only when it is the error of a
-// refusal: a bad-address error means that the kernel did look at the arguments.
+// Probes that directly make system calls which sandbox escapes have used. There are two small runners, perl and python3; the sandbox needs
+// one of them. The probes fail when it has neither, since then nothing was tried. An error counts as a refusal only when it is the error of
+// a refusal: a bad-address error means that the kernel did read the arguments.
 
 import { quoteForBash } from "../session-script.ts";
 import { type Lab, type ProbeResult, shell, shorten } from "./probe.ts";
@@ -27,7 +27,7 @@ const SESSION_KEYRING = -3;
 const CLONE_NEWUSER = 0x10000000;
 const CLONE_NEWNET = 0x40000000;
 const PTRACE_SEIZE = 0x4206;
-/** The neighbour makes it, see plantSharedMemory. */
+/** The neighbour creates it, see plantSharedMemory. */
 const SHARED_MEMORY_KEY = 0x4d4b4d4c;
 const socket = { x64: 41, arm64: 198 };
 const shmget = { x64: 29, arm64: 194 };
@@ -59,7 +59,7 @@ const calls: readonly SystemCall[] = [
   { name: "another session's shared memory", number: shmget, args: [SHARED_MEMORY_KEY, 0, 0], alsoRefusals: [ENOENT] },
 ];
 
-/** Makes the segment the last probe looks for. Where the sandbox refuses shared memory altogether, this is refused too. */
+/** Creates the segment that the last probe searches for. If the sandbox refuses shared memory altogether, this is refused too. */
 export function plantSharedMemory(): string {
   return renderCalls([{ name: "plant", number: shmget, args: [SHARED_MEMORY_KEY, 4096, 0o1666] }]);
 }
@@ -80,7 +80,7 @@ export async function runSyscallProbes(lab: Lab): Promise<ProbeResult[]> {
   });
 }
 
-/** Whether a call that is always allowed succeeds, so that a broken runner cannot pass for a refusal. */
+/** Whether a call that is always allowed succeeds, so that a broken runner cannot look like a refusal. */
 export async function runSyscallControl(lab: Lab): Promise<boolean> {
   const { output } = await shell(
     lab.session,
@@ -89,7 +89,7 @@ export async function runSyscallControl(lab: Lab): Promise<boolean> {
   return output.includes("getppid: ok");
 }
 
-/** Each call in a process of its own: one that succeeds must not change the next. Arguments: name, x64, arm64, then the call's. */
+/** Makes each call in its own process: a successful call must not affect the next. Arguments: name, x64, arm64, then the call's. */
 function renderCalls(list: readonly SystemCall[]): string {
   const lines = list.map(({ name, number, args }) =>
     ["try", quoteForBash(name), number.x64, number.arm64, ...args.map((arg) => quoteForBash(encodeArgument(arg)))].join(

@@ -1,13 +1,13 @@
-// A command that says how it ended, whatever it did: signals to what runs and watches it, a look into their memory, forged
-// reports, watchers that are killed or stopped. And what a foreign command leaves for the author's next one: nothing.
+// Probes for commands that forge their own result: signals to the processes that run and watch the command, reads of their memory, forged
+// reports, watchers that are killed or stopped. Other probes check that a foreign command leaves nothing for the author's next command.
 
 import type { Session } from "../port.ts";
 import { type Finding, type Probe, probeOutput, shell, shorten } from "./probe.ts";
 
-/** Ended by the kernel's word: what the command prints last is not reached, and its code is not 0. */
+/** The kernel must have ended the command: its last output is missing, and its code is not 0. */
 async function neverSucceeds(session: Session, attacks: readonly string[]): Promise<Finding> {
   for (const attack of attacks) {
-    // A success stands before the attack: a report of "the last command's code" would be a 0.
+    // A successful command runs before the attack: a report of "the last command's code" would be a 0.
     const outcome = await shell(session, `true; ${attack}; exit 3`, { wallMs: 4000 });
     if (outcome.exitCode === 0) return { refused: false, evidence: `${shorten(attack)} ended with 0` };
   }
@@ -109,7 +109,7 @@ done; echo "$1 end 0"; printf %s "$1"' forge`;
         output
           .trim()
           .split("\n")
-          // Its stdin, its output, and what bash opened to expand the pattern.
+          // Allowed are its stdin, its output, and the descriptor that bash opened to expand the pattern.
           .every((target) => /^(\/dev\/null|pipe:\[\d+\]|socket:\[\d+\]|\/proc\/\d+\/fd|)$/.test(target)),
       ),
   },
@@ -155,7 +155,7 @@ set -o noglob -o posix -f; hash -p "$PWD/fake/diff" diff 2>/dev/null; export LD_
         trust: "foreign",
         text: `cd /workspace; (setsid sh -c '${spy}' >/dev/null 2>&1 &); nohup sh -c '${spy}' >/dev/null 2>&1 & disown; sleep 0.1; pgrep -f 'cp .f seen' >/dev/null || cat /proc/[0-9]*/cmdline | tr '\\0' ' '`,
       });
-      // The author's next act is a file, then a command.
+      // The author's next action writes a file, then runs a command.
       await session.writeFile("hidden", Buffer.from("secret\n"));
       await new Promise((resolve) => setTimeout(resolve, 150));
       const outcome = await shell(
