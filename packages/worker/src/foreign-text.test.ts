@@ -1,6 +1,6 @@
 import type { Rubric } from "@markmill/grading";
 import { expect, it } from "vitest";
-import { lengthOf, readForeign } from "./foreign-text.ts";
+import { lengthOf, lengthWithSchema, readForeign } from "./foreign-text.ts";
 
 it("a long text is read in a thread, with what a short one comes to", async () => {
   const schema = { type: "array", items: { type: "object", required: ["a"] } };
@@ -16,6 +16,22 @@ it("a long text is read in a thread, with what a short one comes to", async () =
     // The event loop went on meanwhile.
     expect(turns > 0).toBe(count > 1);
   }
+});
+
+it("short arguments are checked in a thread when their schema refers to itself", async () => {
+  const schema = {
+    type: "object",
+    properties: { a: { anyOf: [{ $ref: "#/$defs/list" }, { $ref: "#/$defs/list" }], not: { const: 1 } } },
+    $defs: { list: { items: { anyOf: [{ $ref: "#/$defs/list" }, { $ref: "#/$defs/list" }] }, minItems: 2 } },
+  };
+  const text = `{"a":${"[".repeat(40)}${"]".repeat(40)}}`;
+  let turns = 0;
+  const counting = setInterval(() => (turns += 1), 1);
+  const read = await readForeign(lengthWithSchema(text, schema), "readToolArguments", text, schema, "pass");
+  clearInterval(counting);
+  expect(read.ok).toBe(false);
+  expect(turns).toBeGreaterThan(0);
+  expect(lengthWithSchema("{}", { type: "object" })).toBeLessThan(100);
 });
 
 it("the flags of a long submission are found", async () => {

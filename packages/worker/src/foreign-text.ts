@@ -3,6 +3,7 @@
  * runs meanwhile.
  */
 import { createThreadCalls } from "@markmill/base";
+import type { Json } from "@markmill/engine";
 import { foreignTextFunctions as functions } from "./foreign-text-functions.ts";
 
 /** Characters: whatever they are, they are read in a few milliseconds. */
@@ -25,6 +26,24 @@ export async function readForeign<Name extends keyof Functions>(
   const read = functions[name] as unknown as (...given: readonly unknown[]) => ReturnType<Functions[Name]>;
   return read(...args);
 }
+
+/**
+ * The length of a text together with the schema that it is checked against. A schema that refers to itself can double the work at each level of
+ * a short value, so its check always counts as long.
+ */
+export function lengthWithSchema(text: string, schema: Json): number {
+  // `true` and `false` are schemas, too.
+  if (typeof schema !== "object" || schema === null) return text.length;
+  let known = schemaLengths.get(schema);
+  if (known === undefined) {
+    const written = JSON.stringify(schema);
+    known = /"\$(?:ref|dynamicRef|recursiveRef)"/.test(written) ? Number.POSITIVE_INFINITY : written.length;
+    schemaLengths.set(schema, known);
+  }
+  return text.length + known;
+}
+
+const schemaLengths = new WeakMap<object, number>();
 
 export function lengthOf(texts: ReadonlyMap<string, string>): number {
   let length = 0;

@@ -25,7 +25,7 @@ import {
 } from "@markmill/llm";
 import { calledWorkflows } from "./call-workflow.ts";
 import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
-import { readForeign } from "./foreign-text.ts";
+import { lengthWithSchema, readForeign } from "./foreign-text.ts";
 import { listMcpTools } from "./list-mcp-tools.ts";
 import {
   endedByTools,
@@ -154,7 +154,7 @@ export async function performPrompt(
   const readReply = async ({ text, toolCalls = [] }: ModelReply) =>
     work.schema === null || (offers.length > 0 && toolCalls.length > 0)
       ? null
-      : await readForeign(text.length, "readStructuredText", text, work.schema);
+      : await readForeign(lengthWithSchema(text, work.schema), "readStructuredText", text, work.schema);
   const first = called.kind === "replied" ? await readReply(called.reply) : null;
   if (called.kind === "replied" && first?.ok === false) {
     // Asked once more, with what was wrong; the first reply stays paid for and remembered.

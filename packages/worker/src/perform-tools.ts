@@ -20,7 +20,7 @@ import {
 } from "@markmill/store/machine";
 import type { ToolBox, ToolResult } from "@markmill/tools";
 import { callWorkflow } from "./call-workflow.ts";
-import { readForeign } from "./foreign-text.ts";
+import { lengthWithSchema, readForeign } from "./foreign-text.ts";
 import { failed, type Performed } from "./performed.ts";
 import { whenRunIsOver } from "./run-over.ts";
 import type { Scrub } from "./scrub-requests.ts";
@@ -173,7 +173,13 @@ async function actOn(
   }
   // The schema of a server need not be one that can be checked here: then the server alone checks.
   const uncheckable = tool.kind === "mcp" ? "pass" : "refuse";
-  const read = await readForeign(given.length, "readToolArguments", given, tool.schema, uncheckable);
+  const read = await readForeign(
+    lengthWithSchema(given, tool.schema),
+    "readToolArguments",
+    given,
+    tool.schema,
+    uncheckable,
+  );
   if (!read.ok) {
     const wrong = read.findings.slice(0, 5).map(tellFinding);
     return { failure: { code: "TOOL_ARGUMENTS", message: neutralText(wrong.join("; ").slice(0, 1_000)) } };
