@@ -1,7 +1,9 @@
-/** Deeper than any answer, notebook or file of results. */
+/** Deeper than any valid answer, notebook or results file. */
 const mostDepth = 200;
 
-/** Whether a JSON text is nested so deep that parsing it would hold the process. One pass, which ends where it is too deep. */
+/**
+ * Reports whether a JSON text is nested so deeply that parsing it would block the process. It reads the text once and stops at the limit.
+ */
 export function isDeepJson(text: string): boolean {
   let depth = 0;
   let quoted = false;
