@@ -30,7 +30,7 @@ describe("a pointer of Git LFS", () => {
     expect(look(files, requires)).toMatchObject({ left, needed, notes: 1 });
   });
 
-  it("is told from a text about pointers", () => {
+  it("is distinguished from a text about pointers", () => {
     const text = "# LFS\nversion https://git-lfs.github.com/spec/v1\n";
     expect(look({ "a.md": text, "b.txt": `${pointer}${"x".repeat(2_000)}` })).toEqual({
       left: ["a.md", "b.txt"],

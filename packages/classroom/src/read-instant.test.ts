@@ -7,7 +7,7 @@ const at = (text: string, zone?: string) => {
   return read.is === "read" ? new Date(read.at).toISOString() : read.why;
 };
 
-describe("a time", () => {
+describe("reading a time", () => {
   it.each([
     "Friday, 13 November 2026, 5:16 PM",
     "Friday, November 13, 2026, 5:16 PM",
@@ -51,7 +51,7 @@ describe("a time", () => {
     ["2026-11-13 17:16 UTC", "2026-11-13T17:16:00.000Z"],
     ["2026-11-13T17:16:00,5Z", "2026-11-13T17:16:00.500Z"],
     ["Friday, 13 November 2026, 5:16 PM UTC", "2026-11-13T17:16:00.000Z"],
-  ])("%s says its own distance from UTC", (text, instant) => {
+  ])("%s contains its own offset from UTC", (text, instant) => {
     expect(at(text, "Asia/Tokyo")).toBe(instant);
     expect(readInstant(text)).toMatchObject({ zoned: true });
   });
@@ -98,14 +98,14 @@ describe("a time", () => {
     ["5/5/2026 17:16", "2026-05-05T17:16:00.000Z"],
   ])("%s is %s", (text, instant) => expect(at(text)).toBe(instant));
 
-  it("in the hour that autumn repeats is the earlier one, and in the hour that spring omits it is after the change", () => {
+  it("in the hour that autumn repeats is the earlier instant, and in the hour that spring omits it is after the change", () => {
     expect(at("2026-10-25 02:30", "Europe/Berlin")).toBe("2026-10-25T00:30:00.000Z");
     expect(at("2026-10-25 03:30", "Europe/Berlin")).toBe("2026-10-25T02:30:00.000Z");
     expect(at("2026-03-29 02:30", "Europe/Berlin")).toBe("2026-03-29T01:30:00.000Z");
     expect(at("2026-03-29 03:30", "Europe/Berlin")).toBe("2026-03-29T01:30:00.000Z");
   });
 
-  it("that exists is read as itself, whatever it is", () => {
+  it("in ISO 8601 is read as the same instant, for any instant", () => {
     const year = 365 * 86_400_000;
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 80 * year }), (ms) => {
@@ -116,12 +116,12 @@ describe("a time", () => {
 });
 
 describe("a time zone", () => {
-  it("is a name of the data base", () => {
+  it("is a name of the IANA database", () => {
     expect(["Europe/Berlin", "UTC", "America/Argentina/Buenos_Aires"].map(isTimeZone)).toEqual([true, true, true]);
     expect(["Berlin", "", "MEZ?", "../x", "+01:00"].map(isTimeZone)).toEqual([false, false, false, false, false]);
   });
 
-  it("is taken from the end of a text", () => {
+  it("is read from the end of a text", () => {
     expect(["2026-11-20T23:59:00+01:00", "2026-11-20 23:59 -0330", "2026-11-20T23:59Z"].map(zoneOfText)).toEqual([
       "+01:00",
       "-03:30",

@@ -34,7 +34,7 @@ describe("a required path", () => {
     expect(missingPaths([wanted], paths)).toEqual(found ? [] : [wanted]);
   });
 
-  it("of many stars is decided quickly", () => {
+  it("with many stars is decided quickly", () => {
     expect(missingPaths(["*a".repeat(60)], ["a".repeat(3_000).concat("b")])).toHaveLength(1);
     expect(missingPaths([`${"**/".repeat(60)}x`], [`${"a/".repeat(500)}y`])).toHaveLength(1);
   });
@@ -43,12 +43,12 @@ describe("a required path", () => {
     expect(requiredPathProblem(path)).not.toBeNull();
   });
 
-  it.each(["Main.java", "src/", "**/Stack.java", "src/**/*.java"])("%s is taken", (path) => {
+  it.each(["Main.java", "src/", "**/Stack.java", "src/**/*.java"])("%s is accepted", (path) => {
     expect(requiredPathProblem(path)).toBeNull();
   });
 });
 
-describe("the folder around a work", () => {
+describe("the folder around a submission", () => {
   it.each([
     [["src/Main.java"], "src", ["Main.java"], true],
     [["src/Main.java"], "src", ["main.java"], true],
@@ -65,8 +65,8 @@ describe("the folder around a work", () => {
   });
 });
 
-describe("names in another Unicode form", () => {
-  it("get the spelling of the required path, folders too", () => {
+describe("file names in another Unicode form", () => {
+  it("get the spelling of the required path, also in folders", () => {
     const notes: string[] = [];
     const paths = (entries: readonly string[], ...requires: string[]) =>
       spellAsRequired(
