@@ -1,6 +1,4 @@
-/**
- * A sandbox that is opened when it is first asked for, and again after it could not be opened. Whoever asks meanwhile is told why.
- */
+/** A sandbox that is opened on first use, and again after a failed attempt. Until then, calls fail with the reason. */
 import type { ProvenSandbox } from "@markmill/sandbox";
 
 export function lateSandbox(kind: ProvenSandbox["kind"], open: () => Promise<ProvenSandbox>): ProvenSandbox {

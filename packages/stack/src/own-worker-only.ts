@@ -1,12 +1,12 @@
 /**
- * --script and --sandbox are asked of a worker of this process. A server's worker is not told by a client which endpoint to ask, which
- * is an address on the worker's own machine, nor in which sandbox a student's program is run: both are the choice of whoever answers for
+ * Refuses --script and --sandbox if another process works for the run. A client must not tell a server's worker which endpoint to call,
+ * which would be an address on the worker's machine, nor in which sandbox to run a student's program. Both are decided by the operator of
  * that machine.
  */
 import type { Config } from "@markmill/config";
 import { WrongInput } from "./wrong-input.ts";
 
-/** Throws where somebody else works. */
+/** Throws if another process works for the run. */
 export function requireOwnWorker(config: Config, flags: readonly string[]): void {
   const [first] = flags;
   if (first === undefined) return;
