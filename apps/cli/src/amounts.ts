@@ -1,4 +1,4 @@
-/** Amounts as people read them. Those that people write are read by packages/definition and packages/stack. */
+/** Formats amounts for people. packages/definition and packages/stack read the amounts that people write. */
 
 /** Small sums keep their digits: a call often costs a fraction of a cent. */
 export function formatDollars(nanodollars: number): string {
