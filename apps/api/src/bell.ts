@@ -1,10 +1,13 @@
-/** The queue as the API has it: rung and not waited for. */
+/** The queue as the API uses it: jobs are enqueued without waiting. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queues } from "@markmill/queue";
 import type { Bell } from "./parts.ts";
 
 const countsMs = 2_000;
-/** Rings on their way; more are left to the supervisor, so that a queue that hangs fills no memory. */
+/**
+ * At most this many jobs are being enqueued at once. The supervisor enqueues the others, so that a queue that hangs does not fill the
+ * memory.
+ */
 const mostOnTheirWay = 20_000;
 
 export function bellOf(queues: Pick<Queues, "ring" | "counts" | "probe">): Bell {

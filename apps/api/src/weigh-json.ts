@@ -1,17 +1,18 @@
 /**
- * Looks at a JSON text before it is parsed. To parse 32 MiB of brackets holds a process for many seconds and takes hundreds of megabytes,
- * and what is nested deeply ends, later, whatever goes down into it. One pass, which stops at the first excess; strings are skipped.
+ * Checks a JSON text before it is parsed. Parsing 32 MiB of brackets blocks a process for many seconds and takes hundreds of megabytes, and
+ * deep nesting later crashes code that recurses into it. The text is read once, and the check stops at the first excess; strings are
+ * skipped.
  */
 import { Refusal } from "./refusal.ts";
 
 export const mostDepth = 100;
-/** Values, as many as a piece of a large class has. */
+/** The number of values in the largest part of a large class. */
 export const mostValues = 500_000;
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Throws a Refusal. What is no JSON at all is left to the parser. */
+/** Throws a Refusal. Invalid JSON is left to the parser. */
 export function weighJson(text: string): void {
   let depth = 0;
   let values = 1;
@@ -42,7 +43,7 @@ export function weighJson(text: string): void {
   }
 }
 
-/** The place of the closing quote. */
+/** The index of the closing quote. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
