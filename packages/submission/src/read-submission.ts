@@ -1,8 +1,8 @@
 /**
- * A student's work from a folder, an archive (zip, tar, tar.gz) or a single file. Everything is read into memory under caps and
- * nothing is written, so a refusal leaves no trace.
+ * Reads a student's submission from a folder, an archive (zip, tar, tar.gz) or a single file. All content is read into memory with limits
+ * and nothing is written, so a refusal leaves no trace.
  *
- * An archive is known by its name, and its content must agree: many files (docx, jar) are zips and are meant as they are.
+ * An archive is recognised by its name, and its content must match: many other files (docx, jar) are zips, and are kept as files.
  */
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
@@ -19,7 +19,7 @@ import { writeTar } from "./write-tar.ts";
 
 export interface SubmissionOptions {
   readonly limits?: SubmissionLimits;
-  /** Whole paths of files and folders in it that are not the student's: left out with a note. */
+  /** Whole paths of files and folders that are not the student's. They are left out with a note. */
   readonly without?: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export async function readSubmission(path: string, options: SubmissionOptions = 
   return await packEntries(await readEntries(path, options));
 }
 
-/** The same before it is packed, for whoever looks into the files. */
+/** The same before packing, for callers that check the files. */
 export async function readEntries(path: string, options: SubmissionOptions = {}): Promise<ReadEntries> {
   const { limits = defaultLimits, without = [] } = options;
   const found = await stat(path).catch(() => null);
@@ -64,7 +64,7 @@ export function archiveKind(name: string): "zip" | "tar" | "tar.gz" | "unsupport
   return /\.(?:tar\.gz|tgz)$/i.test(name) ? "tar.gz" : "none";
 }
 
-/** An archive whose bytes are here already, such as one inside another. */
+/** Reads an archive from memory, such as one inside another. */
 export async function readArchive(name: string, bytes: Buffer, limits: SubmissionLimits): Promise<ReadEntries> {
   const kind = archiveKind(name);
   if (kind === "zip") return await readZip(name, bytes, limits);
