@@ -50,15 +50,15 @@ declare module "fastify" {
 
 /** The limit for a header, and for all headers together. Beyond it, Node answers 431. */
 const headerBytes = 16 * 1024;
-/** For the headers. A client that sends them too slowly is disconnected. */
+/** The time limit for the headers. A client that sends them too slowly is disconnected. */
 const headersMs = 15_000;
-/** For the whole request, including an upload over a slow line. */
+/** The time limit for the whole request, including an upload over a slow line. */
 const requestMs = 300_000;
 
 const compressible =
   /^(?:application\/(?:problem\+)?json|text\/(?:html|plain|css|javascript)|application\/javascript|image\/svg)/;
 
-/** By the code that Node gives it. */
+/** Problems by Node's error code. */
 const connectionProblems: Readonly<Record<string, ProblemCode>> = {
   HPE_HEADER_OVERFLOW: "HEADERS_TOO_LARGE",
   ERR_HTTP_REQUEST_TIMEOUT: "TIMED_OUT",
@@ -94,7 +94,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     // (close-server.ts).
     return503OnClosing: false,
     forceCloseConnections: "idle",
-    // For the board. The contract's routes list HEAD themselves.
+    // This setting is for the board. The contract's routes list HEAD themselves.
     exposeHeadRoutes: true,
     onProtoPoisoning: "error",
     onConstructorPoisoning: "error",
@@ -162,7 +162,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   const walls = await securityHeaders(settings.publicUrl?.startsWith("https:") === true);
   if (settings.corsOrigins.length > 0) {
     await app.register(cors, {
-      // In the form in which browsers write an origin: lower case, without the default port.
+      // The origin is written as browsers write it: lower case, without the default port.
       origin: settings.corsOrigins.map((one) => URL.parse(one)?.origin ?? one),
       methods: ["GET", "HEAD", "POST", "PATCH", "DELETE"],
       exposedHeaders: ["allow", "content-disposition", "etag", "location", "retry-after", "x-request-id"],
@@ -193,7 +193,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   });
   // After the rate limit has counted the request, and before its body is read.
   app.addHook("preParsing", async (request, reply) => {
-    // Independent of the body, even if the body cannot be read.
+    // This check does not depend on the body, so it works even if the body cannot be read.
     if (request.is404) throw nothingThere(request, reply);
     permit(request, accessOf(request), request.principal, settings.publicUrl);
   });

@@ -13,7 +13,7 @@ export interface DefinitionLoader {
   close(): Promise<void>;
 }
 
-/** In characters. Such uploads compile in a few milliseconds. */
+/** The limit in characters. Smaller uploads compile in a few milliseconds. */
 const small = 32 * 1024;
 const mostMs = 60_000;
 /** The number of uploads that may wait for the thread. Each may hold 32 MiB. */

@@ -10,7 +10,7 @@ export interface Caller {
   /** Everything that the caller may see. */
   readonly store: TenantStore;
   readonly access: TenantAccess;
-  /** For long requests: whether the caller may still see the data. */
+  /** Used by long requests: whether the caller may still see the data. */
   stillMay(): Promise<boolean>;
 }
 

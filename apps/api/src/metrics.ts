@@ -9,7 +9,7 @@ import type { Streams } from "./count-streams.ts";
 import type { ApiParts } from "./parts.ts";
 
 export interface Meter {
-  /** In the Prometheus text format. */
+  /** Writes the metrics in the Prometheus text format. */
   write(parts: ApiParts, streams: Streams): Promise<string>;
   figures(parts: ApiParts, streams: Streams): Promise<readonly Figure[]>;
 }
@@ -45,7 +45,7 @@ export function countRequests(app: FastifyInstance): Meter {
     const route = request.routeOptions.config.contract ?? "other";
     const key = `route="${route}",status="${reply.statusCode}"`;
     answered.set(key, (answered.get(key) ?? 0) + 1);
-    // Left out, because a stream lasts as long as its run or its batch.
+    // The durations of streams are not recorded, because a stream lasts as long as its run or its batch.
     if (route === "streamEvents" || route === "streamBatch" || route === "listEvents") return;
     const one = timed.get(route) ?? { count: 0, sum: 0, below: boundsS.map(() => 0) };
     timed.set(route, one);

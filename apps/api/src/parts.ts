@@ -14,11 +14,11 @@ export interface ApiSettings {
   readonly trustProxy: readonly string[];
   /** Origins of other sites whose pages may call the API with a key. Empty: none. */
   readonly corsOrigins: readonly string[];
-  /** Per key, or per address without a key. */
+  /** The limit per key, or per address without a key. */
   readonly requestsPerMinute: number;
-  /** Per address. */
+  /** The limit per address. */
   readonly loginsPerMinute: number;
-  /** With the password of one account, from all addresses that have not logged in to it before. */
+  /** The limit for failed logins to one account with its password, from all addresses that have not logged in to it before. */
   readonly loginFailuresPerMinute: number;
   readonly uploadBytes: number;
   /** Streams and long polls: of all clients together, of one tenant, and of one client. */

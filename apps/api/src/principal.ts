@@ -12,7 +12,7 @@ export interface Principal {
   readonly tenant: string;
   readonly kind: "key" | "session";
   readonly id: string;
-  /** For the audit log: key:ID or user:ID. */
+  /** The name in the audit log: key:ID or user:ID. */
   readonly actor: string;
   readonly name: string;
   /** null: the caller is a key, or a session that was opened with one. */

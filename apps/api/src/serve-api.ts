@@ -12,7 +12,7 @@ import { createApi } from "./create-api.ts";
 import { defaultSettings } from "./parts.ts";
 
 export interface Served {
-  /** Such as http://127.0.0.1:8085. */
+  /** Example: http://127.0.0.1:8085. */
   readonly url: string;
   /** The secret of the first key, set only at the start that creates it. */
   readonly firstKey: string | null;

@@ -19,7 +19,7 @@ export interface Upload {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** Boundaries and headers of the parts of a form. */
+/** The space for boundaries and headers of the parts of a form. */
 const envelopeBytes = 64 * 1024;
 const howToSend =
   "Send the bytes with curl --data-binary @answer.py -H 'content-type: application/octet-stream', or a form with curl -F file=@answer.py.";

@@ -68,7 +68,7 @@ function refusal(walls: readonly Wall[]): CommandError {
   );
 }
 
-/** Empty if there is no sandbox at all. The part that needs one reports the reason. */
+/** Returns the walls of this machine's sandbox. Empty if there is no sandbox at all: then the part that needs one reports the reason. */
 async function wallsHere(config: Config, cwd: string): Promise<readonly Wall[]> {
   try {
     const sandbox = await openSandbox(config.sandbox.kind, config, cwd, () => undefined);

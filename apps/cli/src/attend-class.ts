@@ -88,7 +88,7 @@ export async function followClass(
   return { batch, end: null };
 }
 
-/** A student without a submission has no missing grade. */
+/** Returns the status of each student. A student who submitted nothing does not miss a grade. */
 function handedIn({ sheet }: ReadClass) {
   return sheet.rows.map((row) => statusOf(row));
 }

@@ -25,7 +25,7 @@ export interface TableShown {
   readonly json: boolean;
   readonly names: boolean;
   readonly out: string | null;
-  /** null: it is still running. */
+  /** null: the table is still running. */
   readonly end: ClassEnd | null;
   readonly ms: number | null;
 }

@@ -16,7 +16,7 @@ export function spawnBackground(
     const child = spawn(process.execPath, [program, ...args], {
       cwd: place.cwd,
       detached: true,
-      // Without npm's environment variables, which would end the process together with npx (pinned-node.mjs, N2).
+      // npm's environment variables are removed, because they would end the process together with npx (pinned-node.mjs, N2).
       env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/.test(name))),
       stdio: ["ignore", log, log],
     });

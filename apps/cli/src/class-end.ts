@@ -13,7 +13,7 @@ export type ClassEnd =
   /** The remaining submissions wait until they are resumed. */
   | { readonly is: "held"; readonly works: number; readonly reasons: readonly string[] };
 
-/** null: it continues on its own. */
+/** null: the class continues on its own. */
 export function classEnd({ counts, state, troubles, concurrency }: Standing): ClassEnd | null {
   const held = troubles.filter((one) => one.held);
   const heldWorks = held.reduce((sum, { works }) => sum + works, 0);
@@ -40,7 +40,7 @@ export function classExitCode(end: ClassEnd, statuses: readonly RowStatus[]): nu
   );
 }
 
-/** For a table of runs, from the states of its rows. */
+/** The exit code for a table of runs, from the states of its rows. */
 export function tableExitCode(end: ClassEnd, statuses: readonly string[]): number {
   return exitCode(
     end,

@@ -15,7 +15,7 @@ const schema = z.object({
   deadline: z.number().nullable().default(null),
   /** File names. */
   unmatched: z.array(z.string()).default([]),
-  /** Keys of submissions. null: they were not compared. */
+  /** Pairs of similar submissions, by key. null: they were not compared. */
   similar: z
     .array(z.object({ one: z.string(), other: z.string(), similarity: z.number() }))
     .nullable()

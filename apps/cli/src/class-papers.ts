@@ -148,7 +148,7 @@ export async function writePapers(
   };
 }
 
-/** P2. */
+/** See P2 in the file header. */
 async function removeReports(file: string, change: (act: () => Promise<void>) => Promise<void>): Promise<void> {
   for (const kind of paperKinds)
     if (await isThere(`${file}.${kind}`)) await change(() => rm(`${file}.${kind}`, { force: true }));

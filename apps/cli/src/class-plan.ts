@@ -130,7 +130,7 @@ export function tell(findings: readonly Finding[], terminal: Terminal): void {
   }
 }
 
-/** The shortest path from the working directory. */
+/** Returns the shortest path from the working directory. */
 function placeOf({ file, line, column }: Finding["at"], cwd: string): string {
   const near = relative(cwd, file);
   return `${near.startsWith("..") || near === "" ? file : near}:${line}:${column}`;

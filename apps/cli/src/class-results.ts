@@ -65,7 +65,7 @@ export class ClassResults {
   readonly #batchId: string;
   readonly #at: ResultsAt;
   readonly #register: ResultsRegister;
-  /** By folder. `before`: there was already a note. `text`: the text of the note that this command wrote or found; null: none. */
+  /** Notes by folder. `before`: there was already a note. `text`: the text of the note that this command wrote or found; null: none. */
   readonly #notes = new Map<string, { readonly before: boolean; readonly text: string | null }>();
   readonly #noteText: string;
   #failed = false;
@@ -161,7 +161,7 @@ export class ClassResults {
     return found;
   }
 
-  /** C6. */
+  /** See C6 in the file header. */
   async #removeNote(out: string): Promise<void> {
     const { text } = await this.#noteIn(out);
     const file = join(out, OUT_OF_DATE);
@@ -196,7 +196,7 @@ export class ClassResults {
     return papers;
   }
 
-  /** For commands that only show the class: an earlier command may have been killed, or grades were changed elsewhere. */
+  /** Used by commands that only show the class: an earlier command may have been killed, or grades were changed elsewhere. */
   async repair(): Promise<void> {
     const batch = await this.#stack.tenant.batches.get(this.#batchId);
     if (batch === null || batch.counts.waiting + batch.counts.running > 0) return;
@@ -239,7 +239,7 @@ export class ClassResults {
     }
   }
 
-  /** C4. */
+  /** See C4 in the file header. */
   async #setExportsAside(read: ReadClass): Promise<void> {
     const exports = await this.#register.exports();
     if (exports.length === 0) return;

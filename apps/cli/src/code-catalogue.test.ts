@@ -33,7 +33,7 @@ const others = new Set<string>([
     "FETCH_HEAD",
   ],
 ]);
-/** Files of models and scripts write the part after their prefix. */
+/** In the files that define codes of models and scripts, the codes have no prefix. */
 const isCode = (word: string) => [word, `MODELS_${word}`, `SCRIPT_${word}`].some((code) => codes.has(code));
 
 describe("the catalogue of codes", () => {

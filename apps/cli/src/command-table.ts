@@ -10,7 +10,7 @@ interface Entry {
   readonly bare?: true;
 }
 
-/** By the first word of a call, in the order of the help. */
+/** Commands by the first word of a call, in the order of the help. */
 export const commands: Readonly<Record<string, Entry>> = {
   grade: { summary: "Grade a class", load: async () => (await import("./commands/grade.ts")).grade },
   run: { summary: "Run a workflow", load: async () => (await import("./commands/run.ts")).run },

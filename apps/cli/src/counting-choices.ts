@@ -20,7 +20,7 @@ interface StoredClass {
   readonly choices: readonly Kept[];
 }
 
-/** By the key in the new intake. `asked`: the values of --counts. Throws if one matches no student. */
+/** Returns the choices by student key of the new intake. `asked`: the values of --counts. Throws if one matches no student. */
 export function choicesOf(
   asked: readonly string[],
   stored: StoredClass,

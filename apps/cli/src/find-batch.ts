@@ -45,7 +45,7 @@ async function latestClass({ batches }: TenantStore): Promise<BatchDetail | null
   return null;
 }
 
-/** For words that can also mean a run, such as `last`. null: no class is meant. */
+/** Used for words that can also mean a run, such as `last`. null: no class is meant. */
 export async function batchMeant(tenant: TenantStore, wanted: string, cwd: string): Promise<BatchDetail | null> {
   if (wanted === "last" || tenant.batches === undefined) return null;
   const found = await findBatchIfAny(tenant, wanted, cwd);

@@ -244,7 +244,7 @@ function activityLines(
   switch (work.kind) {
     case "prompt": {
       const model = mine.at(0)?.model;
-      // Also for a reply that contained nothing else.
+      // Reasoning is shown even if the reply contained nothing else, so the calls are chosen by their attempt.
       const attempt = event !== undefined && "activity" in event ? event.activity.attempt : null;
       const got = mine.filter((call) => call.attempt === attempt);
       const thoughts = (got.length === 0 && outcome !== null ? mine.slice(-1) : got).flatMap(reasoningOf);
@@ -259,7 +259,7 @@ function activityLines(
         "",
         "---",
         "",
-        // While the activity waits for its called runs. At the end the outcome lists all of them.
+        // The tool calls are listed while the activity waits for them, and all of them at its end.
         ...(outcome?.kind === "called" ? [] : toolCalls.flatMap(toolLines)),
         ...thoughts.flatMap((thought) => ["Reasoning, not part of the reply:", ...fenced(thought, ""), ""]),
         ...(event === undefined ? ["..."] : [...failed, ...reply]),

@@ -185,7 +185,7 @@ function rowName({ key, number, label }: PlannedRow): string {
   return label === "" ? `run ${number}` : `run ${number}, ${label}`;
 }
 
-/** The blob contains the row: an unchanged row has the same content, and other values are another grading attempt. */
+/** The blob contains the row. An unchanged row has the same content; a changed row causes another grading attempt. */
 async function worksOf(stack: Stack, rows: readonly (PlannedRow | null)[]): Promise<NewWork[]> {
   const works: NewWork[] = [];
   for (const row of rows) {

@@ -22,7 +22,7 @@ import {
 } from "@markmill/grading";
 
 export interface HumanGrades {
-  /** By student key: the points by criterion id. `total` is the whole. */
+  /** By student key, and then by criterion id: the points. The id `total` is the whole. */
   readonly marks: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** Names in the table that match no student of the class. */
   readonly unknown: readonly string[];

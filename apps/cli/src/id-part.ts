@@ -1,4 +1,4 @@
-/** Reads ids as people type them: a whole one, or a part of it. The store finds a part in ids of any age. */
+/** Handles ids as people type them: a whole one, or a part of it. The store finds a part in ids of any age. */
 
 import { stamp } from "./stamp.ts";
 

@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
-/** W1. */
+/** See W1 in the file header. */
 export async function put(file: string, content: string | Buffer): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const fresh = `${file}.${randomUUID().slice(0, 8)}.part`;

@@ -29,7 +29,7 @@ interface ReleasePlan {
 
 interface Release {
   readonly work: BatchWork;
-  /** Keys. */
+  /** Keys of the students. */
   readonly students: readonly string[];
   /** Other submissions of these students that affect which one counts. */
   readonly others: readonly BatchWork[];

@@ -21,9 +21,9 @@ export interface ReleasedSheet {
   readonly sheet: GradeSheet;
   /** By student key: the submission whose grade was released. */
   readonly works: ReadonlyMap<string, BatchWork>;
-  /** S3. */
+  /** See S3 in the file header. */
   readonly leftOut: readonly Told[];
-  /** S2. */
+  /** See S2 in the file header. */
   readonly earlier: readonly Told[];
 }
 

@@ -42,7 +42,7 @@ export async function requireModel(
   refuse(await checkModels(config, cwd, { names: [...names], usesDefault, scripted, budget, probe }));
 }
 
-/** Checks a model that a person names for work that has started. */
+/** Checks a model that a person names for a run or class that has started. */
 export async function requireNamedModel(
   name: string,
   config: Config,

@@ -48,6 +48,6 @@ export async function warnOfNoExecutor(
   tell: (text: string) => void,
 ): Promise<void> {
   const warning = await warnNoExecutor(definitions, () => store.commandStandings());
-  // WORKERS_NONE does not depend on the workflow and is reported elsewhere.
+  // The warning WORKERS_NONE does not depend on the workflow, so it is reported elsewhere.
   if (warning !== null && warning.code !== "WORKERS_NONE") tell(`! ${warning.code}: ${warning.message}`);
 }

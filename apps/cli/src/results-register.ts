@@ -40,7 +40,7 @@ const exported = z.object({
   /** Absolute. */
   file: z.string(),
   draft: z.boolean(),
-  /** Hash of the grades that it was made from. */
+  /** Hash of the grades that the export was made from. */
   sheet: z.string(),
 });
 
@@ -48,7 +48,7 @@ export type ResultsManner = z.infer<typeof manner>;
 export type WrittenState = Omit<z.infer<typeof written>, "out">;
 export type ExportEntry = z.infer<typeof exported>;
 export interface ResultsPlace extends ResultsManner {
-  /** null: it is unknown what was written there. */
+  /** null: it is unknown which results were written there. */
   readonly written: WrittenState | null;
 }
 
@@ -92,7 +92,7 @@ export class ResultsRegister {
     await this.#save(nameOf("export", entry.file), entry);
   }
 
-  /** R3. */
+  /** See R3 in the file header. */
   async forgetExport(entry: ExportEntry): Promise<void> {
     await this.#remove(nameOf("export", entry.file), textOf(exported.parse(entry)));
   }

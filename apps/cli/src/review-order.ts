@@ -62,7 +62,7 @@ export function tellQueue(items: readonly ReviewItem[]): string {
   return parts.join(", ");
 }
 
-/** L1. */
+/** See L1 in the file header. */
 function wants({ grade }: BatchWork): ReviewItem["is"] | null {
   if (grade === null) return null;
   if (grade.outcome.is === "needs human") return "needs human";

@@ -58,7 +58,7 @@ function readOne(text: string): Condition {
   throw new UsageError(`--where '${text}': ${what} is not ${value}. Values: ${kind.join(", ")}.`);
 }
 
-/** W2. */
+/** See W2 in the file header. */
 export function requireKnown(conditions: readonly Condition[], works: readonly BatchWork[]): void {
   const criteria = new Set(works.flatMap(({ grade }) => grade?.criteria.map(({ id }) => id) ?? []));
   const students = new Set(works.flatMap(namesOf));

@@ -14,7 +14,7 @@ export interface StoredClass {
   readonly works: readonly Pick<BatchWork, "key" | "by" | "attempt" | "content">[];
 }
 
-/** By the key in the roster: the stored key of the same person, or null for a new person. */
+/** Maps a key in the roster to the stored key of the same person, or to null for a new person. */
 export type Decisions = ReadonlyMap<string, string | null>;
 
 export type KeyedClass =
@@ -133,7 +133,7 @@ function finding(message: string, at: Place): Finding {
   return { severity: "error", code: "CLASS_IDENTITY", message, fix, at };
 }
 
-/** Reads OLD=NEW, given several times. null: another form. */
+/** Reads OLD=NEW, given several times. null: a value does not have this form. */
 export function readDecisions(same: readonly string[], fresh: readonly string[]): Decisions | null {
   const decisions = new Map<string, string | null>(fresh.map((key) => [key, null]));
   for (const text of same) {

@@ -30,12 +30,12 @@ export interface TablePlan {
 }
 
 export interface PlannedRow {
-  /** Stable while the row's content is unchanged. */
+  /** The key stays the same while the row's content is unchanged. */
   readonly key: string;
   /** From 1, in the order of the file. 0 for the setup and the cleanup. */
   readonly number: number;
   readonly label: string;
-  /** As named in the file. */
+  /** The path as written in the table file. */
   readonly workflow: string;
   readonly definition: Definition;
   readonly variables: Readonly<Record<string, string>>;

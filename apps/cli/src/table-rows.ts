@@ -9,14 +9,14 @@ import { fitWidth, oneLine, textWidth } from "./fit-width.ts";
 import { settingNames } from "./table-plan.ts";
 
 export interface TableRow {
-  /** 0 for the setup and the cleanup. */
+  /** 0: the setup or the cleanup. */
   readonly number: number;
   readonly key: string;
   readonly label: string;
   readonly workflow: string;
   readonly variables: Readonly<Record<string, string>>;
   readonly status: string;
-  /** Why it failed or waits. */
+  /** The reason why it failed or waits. */
   readonly why: string | null;
   readonly runId: string | null;
   readonly result: string | null;

@@ -92,7 +92,7 @@ function describeFailure(event: Extract<Event, { type: "activity.failed" }>, { a
   return { mark: again.parked?.held === true ? "!" : "↻", node: activity.node, text };
 }
 
-/** A model's endpoint is in trouble, so nothing has failed yet. */
+/** The model's endpoint is in trouble. The activity waits and has not failed. */
 function describeParked(again: Active, { failure, trouble, held }: NonNullable<Active["parked"]>, at: number): string {
   const whom = trouble === null ? "the model" : trouble.model;
   const next = held ? "patience is over: 'markmill resume' goes on" : `next try${timeUntil(again.notBefore, at)}`;
@@ -165,7 +165,7 @@ function describeUsage(usage: Usage | null): string {
 
 const leastText = 8;
 
-/** `✓ PROMPT_LOOK  text  [15 tokens, $0.0001]`. The text is shortened first, then the node's name, then the tail. */
+/** Example: `✓ PROMPT_LOOK  text  [15 tokens, $0.0001]`. The text is shortened first, then the node's name, then the tail. */
 export function layOut({ mark, node, text, tail }: EventLine, depth: number, columns: number): string {
   const start = `${"  ".repeat(Math.min(depth, 8))}${mark} `;
   const words = text.trimEnd();

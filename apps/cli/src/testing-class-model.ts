@@ -34,7 +34,7 @@ export interface ModelWork {
   withdrawn: boolean;
   counts: boolean;
   countsFor: readonly string[];
-  /** It waits until a person has decided which submission counts. */
+  /** The submission waits until a person has decided which submission counts. */
   undecided: boolean;
   content: string | null;
   lateMs: number | null;
@@ -57,7 +57,7 @@ export class ClassModel {
   readonly rubrics = new Map<string, Rubric>();
   readonly members: BatchMember[] = [];
   readonly works: ModelWork[] = [];
-  /** By student, as stored with a class. */
+  /** Choices by student, as stored with a class. */
   choices: ReadonlyMap<string, AttemptChoice> = new Map();
   readonly #policy: "last" | "first" | "best";
   #events = 0;

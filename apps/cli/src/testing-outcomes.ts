@@ -23,7 +23,7 @@ export function brokenOutcomes(rubric: Rubric, members: readonly BatchMember[], 
   ];
 }
 
-/** O1, O2. */
+/** See O1 and O2 in the file header. */
 function brokenLists(rubric: Rubric, members: readonly BatchMember[], works: readonly BatchWork[]): string[] {
   const broken: string[] = [];
   const { sheet, works: counting } = classSheet({ name: "c", rubric }, members, works);
@@ -47,7 +47,7 @@ function brokenLists(rubric: Rubric, members: readonly BatchMember[], works: rea
   return broken;
 }
 
-/** O3. */
+/** See O3 in the file header. */
 function brokenMarks(rubric: Rubric, { key, events, marks, grade, content }: BatchWork): string[] {
   const said = events.filter(({ kind, to }) => kind === "override" && to !== null);
   const broken = said.flatMap(({ id }) => (marks.some((mark) => mark.id === id) ? [] : `${key}: mark ${id} is lost`));
@@ -102,7 +102,7 @@ function hashOf({ content }: Pick<BatchWork, "content">): string | null {
   return content.is === "taken" || content.is === "undecided" ? content.hash : null;
 }
 
-/** O4. */
+/** See O4 in the file header. */
 function brokenSums(rubric: Rubric, { key, grade }: BatchWork): string[] {
   if (grade === null) return [];
   const broken: string[] = [];

@@ -31,7 +31,7 @@ interface Labelled {
 }
 
 export interface HeldChoices<Work extends Labelled> {
-  /** By the student's key. */
+  /** The chosen submission, by the student's key. */
   readonly works: ReadonlyMap<string, Work>;
   readonly held: readonly HeldChoice[];
   readonly findings: readonly Finding[];

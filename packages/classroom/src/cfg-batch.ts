@@ -28,7 +28,7 @@ interface CfgRun {
   /** From 1, in the order of the file. */
   readonly number: number;
   readonly workflow: CfgWorkflow;
-  /** The place of its values. */
+  /** The place of the values. */
   readonly at: Place;
   readonly repeat: number;
   readonly values: Readonly<Record<string, string>>;
@@ -153,14 +153,14 @@ export function readCfgBatch(
   };
 }
 
-/** 100 for the expected number of words. It falls linearly to 0 at no words and at twice the number. */
+/** The score is 100 for the expected number of words. It falls linearly to 0 at no words and at twice the number. */
 export function lengthScore(result: string, expected: number): number {
   const words = result.split(/\s+/).filter((word) => word !== "").length;
   const share = words / expected;
   return Math.max(0, 100 * (share <= 1 ? share : 2 - share));
 }
 
-/** The share of expected facts that occur literally in the result, from 0 to 100. */
+/** The percentage of expected facts that occur literally in the result. */
 export function factsScore(result: string, facts: CfgBatch["expectedFacts"]): number | null {
   if (facts.length === 0) return null;
   const found = facts.filter((fact) => (typeof fact === "string" ? [fact] : fact).some((one) => result.includes(one)));

@@ -26,7 +26,7 @@ export interface ClassFile {
   readonly requires: readonly string[];
   /** Milliseconds since 1970. */
   readonly deadline?: number;
-  /** For times without an offset from UTC. */
+  /** Used for times without an offset from UTC. */
   readonly clock: ClassClock;
   readonly late: LatePolicy;
   readonly attempts: AttemptPolicy;

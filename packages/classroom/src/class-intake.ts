@@ -54,16 +54,16 @@ export interface IntakeOptions {
   readonly attempts?: AttemptPolicy;
   /** The submission that the teacher chose, by student key. */
   readonly choices?: (members: readonly Member[]) => ReadonlyMap<string, AttemptChoice>;
-  /** For times without an offset from UTC. */
+  /** Used for times without an offset from UTC. */
   readonly clock?: ClassClock;
   readonly limits?: SubmissionLimits;
   /** Files without which a submission cannot be graded. */
   readonly requires?: readonly string[];
   /** Names at the top that belong to the teacher: class.yaml, the roster. */
   readonly without?: readonly string[];
-  /** The source of the submissions, if it is not the path. */
+  /** The source of the submissions. Default: the path. */
   readonly source?: ExportSource;
-  /** Receives each submission once. An error that it throws ends the intake. */
+  /** Receives each submission once. An error from this function ends the intake. */
   readonly take?: (work: {
     readonly key: string;
     readonly hash: string;

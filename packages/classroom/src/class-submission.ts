@@ -11,7 +11,7 @@ export interface ClassSubmission {
   /** Only a label. The students are the owner. */
   readonly group: string | null;
   readonly attempt: number;
-  /** Whether it counts for any student under the class's policy. With `best`, all count, and the grades decide. */
+  /** Whether it counts for any student under the class's policy. With the policy `best`, all submissions count, and the grades decide. */
   readonly counts: boolean;
   /** Students for whom it counts. For the other authors another submission counts. */
   readonly countsFor: readonly string[];
@@ -38,13 +38,16 @@ export type Content =
       readonly bytes: number;
       readonly paths: readonly string[];
       readonly notes: readonly string[];
-      /** For a repository. */
+      /** Set only for a submission from a repository. */
       readonly commit?: CommitFacts;
     }
   /** Caused by the student: ungradable, with a reason for the student. */
   | { readonly is: "refused"; readonly code: SubmissionErrorCode; readonly message: string; readonly fix: string }
   | { readonly is: "empty" }
-  /** The student has several submissions, and it is unclear which one counts. `hash` is the hash of this one, if it can be graded. */
+  /**
+   * The student has several submissions, and it is unclear which one counts. `hash` is the hash of this one, or null if it cannot be
+   * graded.
+   */
   | { readonly is: "undecided"; readonly hash: string | null; readonly message: string; readonly fix: string }
   /** Files required by the task are missing. Ungradable until a person has checked it. */
   | {

@@ -8,7 +8,7 @@
  */
 
 export interface CommitFacts {
-  /** 40 digits; 64 in a SHA-256 repository. */
+  /** The hash has 40 digits, or 64 in a SHA-256 repository. */
   readonly hash: string;
   /** ISO 8601, UTC. null: the commit's date is impossible. */
   readonly at: string | null;

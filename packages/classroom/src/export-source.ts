@@ -24,7 +24,7 @@ export interface ExportSource {
 }
 
 export interface SourceWork extends ReadWork {
-  /** For a repository: the commit that was read. */
+  /** The commit that was read, if the submission is from a repository. */
   readonly commit?: CommitFacts;
 }
 

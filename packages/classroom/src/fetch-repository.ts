@@ -47,12 +47,12 @@ export interface FetchOptions {
 
 /** The credentials of this machine. */
 export interface GitAccess {
-  /** For https and a single host. */
+  /** The token for one https host. */
   readonly token?: { readonly host: string; readonly value: string };
   /** Paths of files for ssh. Default: those of the current user. */
   readonly sshKey?: string;
   readonly knownHosts?: string;
-  /** Certificates of the authority for https hosts. Default: the system's. */
+  /** Certificate authorities for https hosts. Default: the system's. */
   readonly caFile?: string;
 }
 
@@ -138,7 +138,7 @@ async function chooseCommit(git: Git, url: string, deadline: number | undefined)
   return { chosen: parent === undefined ? [found] : [found, parent], later };
 }
 
-/** For a local repository, git gets exactly the folder that was checked and searches for no other. */
+/** For a local repository, git gets exactly the folder that was checked, and does not search for another one. */
 async function sourceOf(address: RepositoryAddress): Promise<readonly string[]> {
   if (address.scheme !== "file") return ["--", address.url];
   const own = await ownFolder(address.path);
@@ -158,7 +158,7 @@ interface Passage {
   readonly settings: readonly string[];
 }
 
-/** G5. */
+/** See G5 in the file header. */
 async function passageOf(address: RepositoryAddress, options: FetchOptions): Promise<Passage> {
   const { allow, access = {}, rules = addressRules([]) } = options;
   if (allow === "any") return { access: ownAccess(address, access), settings: [] };
@@ -348,7 +348,7 @@ function runGit(
   });
 }
 
-/** A host can repeat the request in its reply, and git prints the reply. */
+/** Removes the token from git's message: a host can repeat the request in its reply, and git prints the reply. */
 function withoutToken(words: string, token: string | undefined): string {
   if (token === undefined) return words;
   return [token, basicOf(token), encodeURIComponent(token)].reduce((text, one) => text.replaceAll(one, "***"), words);

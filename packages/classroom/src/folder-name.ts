@@ -1,15 +1,16 @@
 /**
- * Decides which student is meant by the name of a folder, archive or loose file that no platform named. Pure.
+ * Decides which student is meant by the name of a folder, archive or loose file that no platform named. Pure. If the answer is a question,
+ * the teacher decides.
  *
  * F1  Every word of the name must be explained: as a key or full name of a student, as a group, or as a word for a sheet or version. A name
  *     with any other word is unmatched: `anna_mueller` is not the login `anna`.
  * F2  A key is compared word by word: `ada-l` is the login `ada.l`, not `adal`. A name is compared without spaces, in any order.
- * F3  Several explanations with different students are a question.
- * F4  Several students have a joint submission only if the roster has them in one group. Otherwise it is a question.
+ * F3  If several explanations mean different students, the answer is a question.
+ * F4  Several students have a joint submission only if the roster has them in one group. Otherwise the answer is a question.
  * F5  Students beside a group mean these students, not the whole group: `Group 3 - ada` is Ada's submission. They must be members of the
  *     group.
- * F6  A word for a sheet or version can also be a student's key. Then both explanations count (F3), and such a word is a question if the
- *     name has other words but no other key.
+ * F6  A word for a sheet or version can also be a student's key. Then both explanations count (F3). If the name has other words but no
+ *     other key, such a word leads to a question.
  * F7  After a key or name with letters, a number of one or two digits is a sheet or version: `ada (2)` is not the student with the id 2.
  */
 import { nameWords, plainKey, plainName, spellingsOf } from "@markmill/grading";
@@ -20,12 +21,12 @@ export type Meaning =
   | { readonly is: "students"; readonly members: readonly Member[] }
   | { readonly is: "group"; readonly team: Team }
   | { readonly is: "question"; readonly among: readonly Member[] }
-  /** `near`: students whom a part of the name fits. */
+  /** `near`: students whose key or name fits a part of the name. */
   | { readonly is: "unknown"; readonly near: readonly Member[] };
 
-/** The position of a row of words in a name. */
+/** Where a group of consecutive words is in a name. */
 type Place = "whole" | "first" | "later";
-/** How certainly a row of words is a key or name: `sheet word` F6, `short` F7. */
+/** How certainly a group of words is a key or name. `sheet word`: rule F6. `short`: rule F7. */
 type Strength = "letters" | "digits" | "sheet word" | "short";
 type Part = { readonly people: ReadonlySet<Member>; readonly strength: Strength } | { readonly team: Team } | "other";
 
@@ -55,7 +56,7 @@ export class FolderNames {
     }
   }
 
-  /** Matches a text that is exactly one key or one name. */
+  /** Finds the students of a text that is exactly one key or one name. */
   whole(text: string): Meaning {
     const people = this.#people(wordsOf(text), "whole", text);
     const [only, ...more] = people;

@@ -86,7 +86,7 @@ function isLoose({ says, pieces, attempt, submittedAt }: Work): boolean {
   return pieces.every(({ as }) => as !== null && !/\.(?:zip|tar|tar\.gz|tgz)$/i.test(as));
 }
 
-/** O2. */
+/** See O2 in the file header. */
 function areVersions(loose: readonly Placed[]): boolean {
   if (loose.length < 2) return false;
   const names = loose.map(({ work: { label } }) => ({ label, marked: markedNumber(stemOf(label)) }));

@@ -26,13 +26,15 @@ export interface Work {
   /** Loose files of the same student beside a folder or an archive. */
   readonly beside?: readonly Piece[];
   readonly says: Says;
-  /** The platform marked it as late. */
+  /** The platform marked the submission as late. */
   readonly markedLate: boolean;
   readonly submittedAt: string | null;
   readonly attempt: number | null;
 }
 
-/** One entry at the top of the export, and the path of its content in the submission. null: its content is the top of the submission. */
+/**
+ * One entry at the top of the export, and the path of its content in the submission. null: its content becomes the top of the submission.
+ */
 export interface Piece {
   readonly top: string;
   readonly as: string | null;
@@ -47,7 +49,7 @@ export type Says =
   | { readonly by: "gradescope"; readonly submitters: readonly Submitter[] }
   | { readonly by: "name"; readonly name: string; readonly is: Top["is"] }
   | { readonly by: "pattern"; readonly student: string | null; readonly group: string | null }
-  /** The students by their keys. With several students, `group` is their group. */
+  /** The source names the students by their keys. With several students, `group` is their group. */
   | { readonly by: "keys"; readonly keys: readonly string[]; readonly group: string | null };
 
 export interface Submitter {

@@ -33,7 +33,7 @@ export function withoutPointers(entries: readonly Entry[], requires: readonly st
   };
 }
 
-/** By the specification: a text of less than 1024 bytes that begins with its version. */
+/** A pointer, by the specification, is a text of less than 1024 bytes that begins with its version. */
 function isPointer(bytes: Buffer): boolean {
   if (bytes.length >= 1024) return false;
   const text = bytes.toString("utf8").replaceAll("\r\n", "\n");

@@ -340,7 +340,7 @@ describe("property: a submission goes to its owner, or the teacher is asked", ()
     ]);
     return [header, ...rows].map((row) => row.map(quote).join(",")).join("\n");
   };
-  /** `works` are listed by the index of the student who submitted them. */
+  /** `works`: for each submission, the index of the student who submitted it. */
   const check = (
     students: readonly Student[],
     text: string,
@@ -401,7 +401,7 @@ describe("property: a submission goes to its owner, or the teacher is asked", ()
     const missing = fc.array(fc.subarray(["sid", "email", "name"] as const), { minLength: 6, maxLength: 6 });
     fc.assert(
       fc.property(classOf, columns, missing, (students, shown, left) => {
-        // A student number and an SIS id can be the same thing, so this roster has only one of them.
+        // A student number and an SIS id can be the same number, so this roster has only one of them.
         const text = csv(
           students,
           shown.filter((column) => column !== "sisId" && column !== "group"),

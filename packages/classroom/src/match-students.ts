@@ -72,7 +72,7 @@ export class StudentIndex {
       case "canvas":
         return this.#numbered(says.name, { kinds: this.#kind === "canvas" ? ["id"] : [], text: says.user });
       case "canvas-anonymous":
-        // Its id was created for the export. No roster contains it.
+        // The export created this id, so no roster contains it.
         return { is: "match", match: { is: "unknown", near: null } };
       case "moodle": {
         const name = blind.has(says.name) || isParticipantWord(lastPart(says.name)) ? "" : says.name;

@@ -16,7 +16,7 @@ export interface Member {
   readonly sisId?: string;
   readonly login?: string;
   readonly email?: string;
-  /** At a git host. */
+  /** The student's name at a git host. */
   readonly handle?: string;
   /** Address of the repository with the submission, as written. */
   readonly repository?: string;

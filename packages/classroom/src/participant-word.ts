@@ -18,7 +18,7 @@ export function isParticipantWord(text: string): boolean {
     .replaceAll("ı", "i")
     .replaceAll(/[^\p{L}]+/gu, " ")
     .trim();
-  // At most an ending may follow: "Teilnehmer in", "participant e". A name has at least one other word.
+  // At most an ending may follow: "Teilnehmer in", "participant e". A person's name contains at least one other word.
   return stems.some(
     (stem) => plain.startsWith(stem.normalize("NFKD").replaceAll(/\p{M}/gu, "")) && plain.length <= stem.length + 8,
   );

@@ -33,7 +33,7 @@ export interface ClassHead {
   /** Whether there is a class.yaml. */
   readonly described: boolean;
   readonly roster: Roster | null;
-  /** Where the submissions are. */
+  /** The folder or archive with the submissions. */
   readonly submissions: string;
   /** Names in the submissions' top folder that belong to the teacher. */
   readonly without: readonly string[];
@@ -44,7 +44,7 @@ export type ReadClassHead =
   | { readonly ok: false; readonly findings: readonly Finding[] };
 
 export interface HeadOptions {
-  /** For an export without a class.yaml. Paths are relative to the working directory. */
+  /** The roster for an export without a class.yaml. Paths are relative to the working directory. */
   readonly roster?: string;
 }
 

@@ -33,7 +33,7 @@ const monthNames: readonly (readonly string[])[] = [
   ["november", "novembre", "noviembre", "novembro", "nov"],
   ["december", "dezember", "decembre", "diciembre", "dicembre", "dezembro", "dec", "dez", "dic"],
 ];
-/** From Sunday, as in Date. */
+/** The week begins with Sunday, as in Date. */
 const dayNames: readonly (readonly string[])[] = [
   ["sunday", "sonntag", "dimanche", "domingo", "domenica", "zondag", "sun", "so", "dim", "dom", "zo"],
   ["monday", "montag", "lundi", "lunes", "lunedi", "segunda", "segunda feira", "maandag", "mon", "mo", "lun", "seg"],
@@ -175,7 +175,7 @@ function offsetOf(zone: string): number {
   return Number(minutes) > 59 ? Number.NaN : sign === "-" ? -offset : offset;
 }
 
-/** I1, I2. */
+/** See I1 and I2 in the file header. */
 function impossible({ year, month, day, hour, minute, second, weekday, offset }: Parts, local: number): string | null {
   if (month < 1 || month > 12) return `there is no month ${month}`;
   const date = new Date(local);
@@ -192,7 +192,7 @@ function impossible({ year, month, day, hour, minute, second, weekday, offset }:
 
 const two = (value: number) => String(value).padStart(2, "0");
 
-/** I3. */
+/** See I3 in the file header. */
 function inZone(local: number, zone: TimeZone): number {
   const day = 86_400_000;
   const offsets = [local - day, local + day].map((around) => zoneOffset(zone, around));

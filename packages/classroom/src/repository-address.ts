@@ -21,13 +21,13 @@ export interface RemoteAddress {
   readonly port: number | null;
   /** The decoded segments of the path. */
   readonly segments: readonly string[];
-  /** The address for git. */
+  /** The address that git gets. */
   readonly url: string;
 }
 
 interface FileAddress {
   readonly scheme: "file";
-  /** With all links resolved. */
+  /** The path after all links were resolved. */
   readonly path: string;
   readonly url: string;
 }
@@ -165,7 +165,7 @@ function refusing(written: string): Refusing {
     new SubmissionError("SUBMISSION_REFUSED", `${showName(withoutSecret(written.trim()))} ${why}.`, fix);
 }
 
-/** A2: text before the last @ is not repeated, except the ssh user, and no text after a question mark. */
+/** A2: a message does not contain the text before the last @, except the ssh user, nor the text after a question mark. */
 function withoutSecret(written: string): string {
   const text = written.replace(/([?#])[\s\S]+$/, "$1…");
   const [, scheme = "", before = "", after = ""] = /^([a-z][a-z0-9+.-]*:\/\/)?(.*)@(.*)$/is.exec(text) ?? [];

@@ -37,7 +37,7 @@ function begins(wanted: string, folder: string): boolean {
   return rest.length > 0 && first === folder.normalize("NFC");
 }
 
-/** Q2: the same entries, with names spelled as in the required paths. */
+/** Q2: returns the same entries, with names spelled as in the required paths. */
 export function spellAsRequired<T extends { readonly path: string }>(
   entries: readonly T[],
   requires: readonly string[],

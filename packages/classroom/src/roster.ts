@@ -259,13 +259,13 @@ function sniffColumns(names: readonly string[], body: readonly Row[]): (Field | 
     const [word = ""] = words;
     if (words.size > 0 && [...words].every(isParticipantWord)) return "participant";
     if (known !== "participant") return known;
-    // A word in the site's language that no list here contains is the same in every row.
+    // A word for participants that no list here contains is the same in every row.
     if (words.size === 1 && cells.length > 1 && /\p{L}{4}/u.test(word)) return "participant";
     return name === "teilnehmer in" ? "name" : cells.length === 0 ? "participant" : "id";
   });
 }
 
-/** R2. The meaning of the column "Name" if another column contains a part of the name. */
+/** R2: finds the meaning of the column "Name" if another column contains a part of the name. */
 function surnameColumn(mapping: readonly (Field | null)[], isBare: boolean, body: readonly Row[]): (Field | null)[] {
   const cellsOf = (index: number) => body.map(({ cells }) => cells[index]?.text.trim() ?? "");
   const [whole, given, family] = [mapping.indexOf("name"), mapping.indexOf("firstName"), mapping.indexOf("lastName")];

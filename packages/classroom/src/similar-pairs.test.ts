@@ -45,7 +45,7 @@ describe("similar pairs", () => {
     expect(similarPairs(both, { template: ada }).pairs).toEqual([]);
   });
 
-  it("do not exist if there is too little to compare", () => {
+  it("do not exist between submissions that are too small to compare", () => {
     expect(
       similarPairs(
         new Map([

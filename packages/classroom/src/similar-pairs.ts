@@ -85,7 +85,7 @@ function similarityOf(small: FileEntry, large: FileEntry): number {
   return all > 0 ? covered / all : 0;
 }
 
-/** In the order of their keys. */
+/** Returns the pair with its keys in order. */
 function pairOf(
   { file: { path: first } }: FileEntry,
   { file: { path: second } }: FileEntry,

@@ -21,7 +21,7 @@ interface Column {
 
 const fix = "Write it as 2026-11-13T17:16:00+01:00, or remove the column from the roster.";
 
-/** By line. A line without a time is not included. */
+/** Submission times by line of the roster. A line without a time is missing. */
 export function submittedTimes(
   rows: readonly Row[],
   index: number,

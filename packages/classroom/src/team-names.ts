@@ -3,7 +3,7 @@
  *
  * T1  A group is its exact name in the roster. Two spellings in the roster are two groups.
  * T2  A folder means the group whose name has the same words. Only if there is none, other signs between letters are ignored.
- * T3  If several groups fit, it is a question: "Team 1" in one row and "team-1" in another are not merged silently.
+ * T3  If several groups fit, the teacher is asked: "Team 1" in one row and "team-1" in another are not merged silently.
  */
 import { nameWords, plainName } from "@markmill/grading";
 import type { Member } from "./member.ts";

@@ -100,7 +100,7 @@ function withoutWrapping(entries: readonly Entry[], requires: readonly string[],
   if (tops.size !== 1 || top === undefined) return real;
   if (real.some(({ path, kind }) => path === top && kind !== "folder")) return real;
   const inside = real.filter(({ path }) => path !== top);
-  // A link is relative to its own place. A link through the removed folder would leave the submission.
+  // A link is relative to its own folder. A link through the removed folder would lead out of the submission.
   if (inside.length === 0 || inside.some(({ kind }) => kind === "link")) return real;
   const files = inside.filter(({ kind }) => kind === "file").map(({ path }) => path.slice(top.length + 1));
   if (keepsFolder(requires, top, files)) return real;

@@ -83,7 +83,7 @@ describe("bytes of a table", () => {
 
 describe("a cell that begins like a formula", () => {
   it.each(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "＝1", "\u2212 2"])(
-    "is made harmless: %j",
+    "is made harmless in %j",
     (text) => {
       expect(looksLikeFormula(text)).toBe(true);
       expect(guardCell(text)).toBe(`'${text}`);

@@ -23,7 +23,7 @@ export interface GradeRow {
   readonly unfetched?: true;
   /** There is a submission that belongs to this student or to another one. A person must decide. */
   readonly unmatched?: true;
-  /** For a submission in a repository: hash of the graded commit. */
+  /** Hash of the graded commit, if the submission is in a repository. */
   readonly commit?: string;
   /** Whether the grade may be given to the student. Absent: there is no grade. */
   readonly release?: "released" | "changed since its release" | "not released";

@@ -8,7 +8,8 @@ describe("agreement between two graders", () => {
   it("reports shares, points, correlation, consistency and leniency", () => {
     const found = agreement(pairs([9, 2], [6, 1], [8, 4], [7, 1], [10, 5], [6, 2]), 1);
     expect(found).toMatchObject({ pairs: 6, exact: 0, withinOneStep: 0 });
-    // The first two judges of the table in Shrout and Fleiss (1979). For two judges ICC(3,1) is twice the covariance by the sum of variances.
+    // The first two judges of the table in Shrout and Fleiss (1979). For two judges, ICC(3,1) is twice the covariance divided by the sum of
+    // the variances.
     expect(found?.correlation).toBeCloseTo(0.745_36, 4);
     expect(found?.icc).toBeCloseTo(0.745_34, 4);
     expect(found?.mae).toBeCloseTo(31 / 6);

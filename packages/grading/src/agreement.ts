@@ -16,9 +16,9 @@ export interface Agreement {
   /** A share from 0 to 1. */
   readonly exact: number;
   readonly withinOneStep: number;
-  /** Mean absolute error, in points. */
+  /** The mean absolute error, in points. */
   readonly mae: number;
-  /** Pearson's coefficient. null: fewer than three pairs, or one grader gives the same mark everywhere. */
+  /** Pearson's correlation coefficient. null: there are fewer than three pairs, or one grader gives the same mark everywhere. */
   readonly correlation: number | null;
   /** ICC(3,1): two-way mixed, consistency, single rater. null under the same conditions as `correlation`. */
   readonly icc: number | null;

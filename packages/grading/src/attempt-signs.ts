@@ -6,7 +6,7 @@ export interface Sign {
   readonly kind: "injection" | "tampering";
   readonly says: string;
   readonly pattern: RegExp;
-  /** The pattern is ordinary in the output of a program or a model. It is a sign only in submitted files. */
+  /** The pattern is ordinary in the output of a program or a model, so it is a sign only in submitted files. */
   readonly ofFiles?: true;
   /** A weak sign. It counts only if this pattern matches close to it, before or after. */
   readonly beside?: RegExp;
@@ -19,7 +19,9 @@ export interface Sign {
 /** The number of characters around a weak sign in which its second pattern must match. */
 export const BESIDE = 50;
 
-/** The words of one natural language: for "ignore", for what to ignore, for "give" (as a wish or an order), and for the highest grade. */
+/**
+ * The words of one natural language: for "ignore", for the things to ignore, for "give" (as a wish or an order), and for the highest grade.
+ */
 interface Tongue {
   readonly ignore: string;
   readonly orders: string;

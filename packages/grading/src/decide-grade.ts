@@ -18,7 +18,7 @@ interface SaidOfGrade {
   readonly kind: GradeEventKind;
   readonly by: string;
   readonly criterion?: string;
-  /** For an override. null takes one mark back. */
+  /** Only an override has points. null takes one mark back. */
   readonly points?: number | null;
   readonly takesBack?: number;
   readonly reason?: string;
@@ -46,7 +46,7 @@ export type GradeDecision =
   | { readonly is: "invalid"; readonly why: string }
   /** The request is refused in the current state of the submission. */
   | { readonly is: "refused"; readonly why: string }
-  /** D3. */
+  /** See D3 in the file header. */
   | { readonly is: "unseen"; readonly why: string };
 
 export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision {
@@ -97,7 +97,7 @@ const taken = { is: "taken", criterion: null, takesBack: null } as const;
 const invalid = (why: string) => ({ is: "invalid", why }) as const;
 const refused = (why: string) => ({ is: "refused", why }) as const;
 
-/** D3, D4: the review before this one applies again. */
+/** D3, D4: takes back the review. The review before it applies again. */
 function undoReview(grade: FinalGrade | null, id: number, { by, seen }: SaidOfGrade): GradeDecision {
   const review = grade?.reviewed ?? null;
   if (review?.id !== id)
@@ -111,7 +111,7 @@ function undoReview(grade: FinalGrade | null, id: number, { by, seen }: SaidOfGr
   return { ...taken, takesBack: id, from: null, to: null };
 }
 
-/** D1, D3. */
+/** See D1 and D3 in the file header. */
 function override({ rubric, grade, marks }: GradedWork, said: SaidOfGrade): GradeDecision {
   const { criterion: id, points } = said;
   const criterion = rubric.criteria.find((one) => one.id === id);
@@ -129,7 +129,7 @@ function override({ rubric, grade, marks }: GradedWork, said: SaidOfGrade): Grad
   return { ...taken, criterion: criterion.id, to: roundPoints(points), from: pointsOf(grade, criterion.id) };
 }
 
-/** D3, D4. */
+/** See D3 and D4 in the file header. */
 function undo({ grade, marks }: GradedWork, said: SaidOfGrade): GradeDecision {
   const { criterion, takesBack, by } = said;
   const counting = marks.filter(({ fate }) => fate.is === "stands" || fate.is === "replaced");

@@ -86,7 +86,7 @@ function squeezed(lines: readonly string[]): Squeezed {
   return made;
 }
 
-/** For each character that is not white space: how many characters of code come before it. */
+/** Returns, for each character that is not white space, how many characters of code come before it. */
 function codeBefore(lines: readonly string[], code: readonly string[]): readonly number[] {
   const known = codeCounts.get(code);
   if (known !== undefined) return known;

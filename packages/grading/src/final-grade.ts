@@ -40,11 +40,11 @@ export interface GradeEvent {
   /** The person who made the decision. */
   readonly by: string;
   readonly kind: GradeEventKind;
-  /** For an override. */
+  /** Only an override has a criterion. */
   readonly criterion: string | null;
   /** Points before the override. null: there were none. */
   readonly from: number | null;
-  /** For an override: the points; null takes one mark back. For a release: the total; null if the submission has none. */
+  /** For an override: the points; null takes one mark back. For a release: the released total; null if the submission has none. */
   readonly to: number | null;
   /**
    * The id of the event that this one takes back. Set on an override without points or on a review; the event is then no mark and no
@@ -52,7 +52,7 @@ export interface GradeEvent {
    */
   readonly takesBack: number | null;
   readonly reason: string;
-  /** For the student. */
+  /** A comment that the student can read. */
   readonly comment: string;
   readonly rubricHash: string;
   /** Hash of the submitted content at the time of the event. null: there was nothing to grade. */
@@ -68,10 +68,10 @@ export type GradeEventKind = "override" | "reviewed" | "released" | "withdrawn";
 export interface FinalGrade extends Grade {
   /** The machine's proposal. null: there is none. */
   readonly proposed: Grade | null;
-  /** The marks of people that count. */
+  /** The marks by people that count. */
   readonly overrides: readonly Override[];
   readonly reviewed: (Said & { readonly id: number }) | null;
-  /** null: not released, or withdrawn. */
+  /** null: the grade is not released, or the release was withdrawn. */
   readonly released: Released | null;
 }
 
@@ -97,7 +97,7 @@ export interface PersonMark extends Said {
 
 type MarkFate =
   | { readonly is: "stands" }
-  /** `by` is the id of the event that did so. */
+  /** `by` is the id of the event that replaced the mark or took it back. */
   | { readonly is: "replaced" | "taken back"; readonly by: number }
   /** The mark was made for content that has since been replaced. */
   | { readonly is: "other content" }
@@ -218,14 +218,14 @@ function baseOf(input: FinalGradeInput): Grade | null {
   }
 }
 
-/** F5: the criteria, old and new, that differ between the rubric with this hash and the current one. */
+/** F5: returns the criteria, old and new, that differ between the rubric with this hash and the current one. */
 function changedSince({ rubric, rubricHash, rubrics }: FinalGradeInput, hash: string): ReadonlySet<string> {
   if (hash === rubricHash) return new Set();
   const old = rubrics?.get(hash);
   return new Set(old === undefined ? rubric.criteria.map(({ id }) => id) : changedCriteria(old, rubric));
 }
 
-/** F5: the proposal with the marks of changed criteria opened. */
+/** F5: returns the proposal, in which the marks of changed criteria are open again. */
 function asGradedBy(input: FinalGradeInput, { grade, rubricHash }: NonNullable<FinalGradeInput["proposal"]>): Grade {
   const changed = changedSince(input, rubricHash);
   if (changed.size === 0) return grade;
@@ -290,14 +290,14 @@ export function personMarks({
 }
 
 interface PeopleSaid {
-  /** Ids of the criteria. */
+  /** Ids of the criteria that people marked. */
   readonly marked: ReadonlySet<string>;
   readonly reviewed: boolean;
-  /** The criteria that people marked with another rubric. */
+  /** Criteria that people marked with another rubric. */
   readonly doubtful: readonly string[];
 }
 
-/** F3. */
+/** See F3 in the file header. */
 function outcomeOf(
   base: Grade | null,
   criteria: readonly CriterionGrade[],
@@ -339,7 +339,7 @@ function overrideOf(word: GradeEvent, proposal: Grade | null): Override {
   };
 }
 
-/** F4. Releases of the same total add their students together. */
+/** F4: releases of the same total are combined, and so are their students. */
 function releasedOf(events: readonly GradeEvent[]): FinalGrade["released"] {
   const acts = events.filter(({ kind }) => kind === "released" || kind === "withdrawn");
   const last = acts.at(-1);

@@ -9,7 +9,7 @@ export class FindAhead {
     this.#text = text;
   }
 
-  /** Below 0: the mark does not occur any more. */
+  /** Below 0: the mark does not occur again. */
   from(mark: string, at: number): number {
     const known = this.#found.get(mark);
     if (known !== undefined && (known < 0 || known >= at)) return known;

@@ -6,7 +6,7 @@ import { type Reading, readable, readingsOf } from "./attempt-readings.ts";
 import { BESIDE, type Sign, signs } from "./attempt-signs.ts";
 import type { Flag } from "./grade.ts";
 
-/** Files that tools load on their own. Code in them can run before the tests do. */
+/** Names of files that tools load automatically. Code in them can run before the tests do. */
 const hookFiles =
   /(?:^|\/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|pytest\.ini|tox\.ini|\.npmrc|\.noderc|\.pnpmfile\.cjs|\.mocharc\.\w+|jest\.config\.\w+|vitest\.config\.\w+|\.envrc|makefile\.local)$/i;
 /** Git attributes that change or hide files. Plain attributes, such as `* text=auto` or those of Git LFS, are ordinary. */

@@ -22,7 +22,7 @@ export function timeRemaining(finishedMs: readonly number[], left: number, slots
 }
 
 export interface CallPlan {
-  /** For one submission, all calls together. */
+  /** The tokens of one submission, over all calls. */
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly calls: number;

@@ -16,7 +16,7 @@ export interface GradeQuestion {
   readonly nonce: string;
   /** Results of the executed tests, by criterion. */
   readonly tests: readonly string[];
-  /** Comments and texts in quotes are removed. */
+  /** If true, comments and texts in quotes are removed. */
   readonly bare: boolean;
   /** The language of the feedback. null: the language of the rubric. */
   readonly language: string | null;

@@ -28,13 +28,14 @@ export interface Grade {
   readonly outcome: Outcome;
   readonly criteria: readonly CriterionGrade[];
   /**
-   * The sum of the criteria including deductions, never below 0. null while a criterion is open. A proposal until the outcome is graded.
+   * The sum of the criteria including deductions, never below 0. null: a criterion is open. It is only a proposal unless the outcome is
+   * "graded".
    */
   readonly points: number | null;
   readonly most: number;
   /** Shown as a separate line and never included in the points. null: no penalty. */
   readonly penalty: Penalty | null;
-  /** `points` minus the penalty. null unless graded. */
+  /** `points` minus the penalty. null: the submission is not graded. */
   readonly total: number | null;
   readonly flags: readonly Flag[];
   readonly nextSteps: readonly string[];
@@ -49,7 +50,7 @@ export type CriterionGrade =
       readonly level: string | null;
       readonly comment: string;
       readonly evidence: readonly Evidence[];
-      /** The model's confidence. null: no model graded this criterion. */
+      /** The model's confidence. null: a model did not grade this criterion. */
       readonly confidence: number | null;
       readonly tests: readonly TestResult[];
       readonly notes: readonly string[];

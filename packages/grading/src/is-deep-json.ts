@@ -1,4 +1,4 @@
-/** Deeper than any valid answer, notebook or results file. */
+/** No valid answer, notebook or results file is nested this deeply. */
 const mostDepth = 200;
 
 /**

@@ -46,7 +46,7 @@ const wordPattern = /[\p{L}\p{M}][\p{L}\p{M}'’]*/gu;
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]{8,}/u;
 const LONGEST_LINE = 20_000;
 
-/** `strict`: the language never puts three names next to each other. */
+/** `strict`: in this language, three names are never next to each other. */
 export function blankLeftovers(text: string, strict: boolean): Leftover {
   const lines: number[] = [];
   const out = text.split("\n").map((line, index) => {
@@ -64,7 +64,7 @@ interface Run {
 }
 
 function blankLine(line: string, strict: boolean): string {
-  // A person does not write a longer line. The rest of it is not read.
+  // People do not write lines of this length. The rest of such a line is not read.
   const head = line.slice(0, LONGEST_LINE);
   const parts: string[] = [];
   let at = 0;
@@ -76,7 +76,7 @@ function blankLine(line: string, strict: boolean): string {
   return parts.length === 0 ? line : parts.join("") + line.slice(at);
 }
 
-/** Rows of words that are separated only by blanks, or by a comma or full stop and a blank. */
+/** Finds rows of words that are separated only by blanks, or by a comma or full stop and a blank. */
 function runsOf(line: string): Run[] {
   const runs: Run[] = [];
   let run: Run | undefined;

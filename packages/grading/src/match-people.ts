@@ -22,7 +22,7 @@ export type Identifiable = Readonly<Partial<Record<PersonKeyKind, string>>> & {
 
 /** What a source states about one person. */
 export interface Clue {
-  /** Each text with the kinds of key that it can be, as far as the source tells. */
+  /** Each text with the kinds of key that it can be, as far as the source shows. */
   readonly keys: readonly { readonly kinds: readonly PersonKeyKind[]; readonly text: string }[];
   /** Empty: the source gives no name. */
   readonly name: string;
@@ -33,10 +33,10 @@ export type Identified<P> =
   | { readonly is: "question"; readonly among: readonly P[]; readonly why: Doubt }
   | { readonly is: "nobody" };
 
-/** Rules P2, P3, P4 (two cases) and P5. */
+/** Why a match is unsure. The values belong to rules P2, P3, P4 (two of them) and P5, in this order. */
 export type Doubt = "keys differ" | "name differs" | "namesakes" | "another key" | "matched already";
 
-/** Each text ends a sentence about a row or a submission. */
+/** A text for each doubt. It ends a sentence about a row or a submission. */
 export const doubtTexts: Readonly<Record<Doubt, string>> = {
   "keys differ": "its keys belong to different students",
   "name differs": "its key and its name belong to different students",
@@ -114,7 +114,10 @@ export class People<P extends Identifiable> {
     return differs ? question([only], "another key") : { is: "one", who: only, by: "name" };
   }
 
-  /** Returns the people the name fits instead of this person. Empty: it fits neither them nor this person. null: it does not contradict. */
+  /**
+   * Returns the people whom the name fits instead of this person. Empty: it fits neither them nor this person. null: it does not
+   * contradict.
+   */
   #contradicting(person: P, said: string, named: readonly P[]): readonly P[] | null {
     if (named.includes(person)) return null;
     if (named.length > 0) return named;

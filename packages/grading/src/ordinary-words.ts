@@ -87,7 +87,7 @@ weights when where whether which while white widget width wildcard window with w
 writable write writer written xml xor yaml year yes yield zero zeros zip zone
 `);
 
-/** Words of the form that models fill in, of our instructions to them, and of teachers' rubrics. */
+/** Words in the form that models fill in, in our instructions to them, and in teachers' rubrics. */
 const gradingWords = listed(`
 accurate accuracy achieved acceptable adequate alone also although answer answered answers appropriate approach approved around asked
 assessment assignment assistant attempt author award awarded awards bad basic be beginner behaviour behavior best better bonus both brief by can cannot case
@@ -176,7 +176,7 @@ export function isOrdinaryIdentifier(word: string): boolean {
   return [word, letters, ...stems].some(isOrdinaryWord) || isCompound(letters);
 }
 
-/** Consists of two program words. Plain words do not qualify: many family names consist of two of them. */
+/** The identifier consists of two program words. Plain words do not qualify: many family names consist of two of them. */
 function isCompound(letters: string): boolean {
   for (let at = 3; at <= Math.min(letters.length - 3, 20); at += 1)
     if (isCodeWord(letters.slice(0, at)) && isCodeWord(letters.slice(at))) return true;
@@ -188,7 +188,10 @@ export function isCodeWord(word: string): boolean {
   return programWords.has(word) || gradingWords.has(word);
 }
 
-/** Not a program word. Capitalised and beside a word that is also a name, it is treated as a name even in code (`Mark Story`). */
+/**
+ * The word is not a program word. If it is capitalised and beside a word that is also a name, it is treated as a name even in code (`Mark
+ * Story`).
+ */
 export function isNameLike(word: string): boolean {
   return alsoNames.has(word) || (word.length > 2 && !isCodeWord(word));
 }

@@ -42,7 +42,7 @@ describe("sumPoints", () => {
     );
   });
 
-  it("rounds the written decimal, half away from zero", () => {
+  it("rounds the decimal as written, half away from zero", () => {
     expect(roundPoints(1.0005)).toBe(1.001);
     expect(roundPoints(-1.0005)).toBe(-1.001);
     expect(roundPoints(1e-7)).toBe(0);
@@ -101,7 +101,7 @@ describe("formatPoints", () => {
   });
 });
 
-describe("steps of a scale", () => {
+describe("the step of a scale", () => {
   it.each([
     [0.25, 0.25],
     [2.25, 0.25],
@@ -113,23 +113,23 @@ describe("steps of a scale", () => {
     [0.001, 0.001],
     [-2.25, 0.25],
     [0.07, 0.01],
-  ])("for %s points are %s unless the rubric sets a step", (points, step) => {
+  ])("for %s points is %s unless the rubric sets a step", (points, step) => {
     expect(defaultStep(points)).toBe(step);
   });
 
-  it("keep the maximum reachable even if they do not divide it", () => {
+  it("keeps the maximum reachable even if it does not divide it", () => {
     expect(floorToStep(3.3, 0.5, 3.3)).toBe(3.3);
     expect(floorToStep(3.2, 0.5, 3.3)).toBe(3);
     expect(floorToStep(-3.3, 0.5, -3.3)).toBe(-3.3);
   });
 
-  it("treat a decimal share as the fraction it stands for", () => {
+  it("for a decimal share is computed from the fraction it stands for", () => {
     expect(floorShare({ parts: [[1, 1 / 3]], whole: 1 }, 1, 3)).toBe(1);
     expect(floorShare({ parts: [[0.1, 7]], whole: 1 }, 0.1, 1)).toBe(0.7);
     expect(isWhole({ parts: Array.from({ length: 10 }, () => [0.1, 1] as const), whole: 1 })).toBe(true);
   });
 
-  it("near a pass mark are compared exactly", () => {
+  it("near a pass mark is compared exactly", () => {
     expect(isNearShare(1.1, 2, 0.5, 0.05)).toBe(true);
     expect(isNearShare(1.101, 2, 0.5, 0.05)).toBe(false);
   });
@@ -169,7 +169,7 @@ const rubrics = fc
     return rubric;
   });
 
-/** Grades with the same share from tests and model for every criterion. 1 is perfect. */
+/** Returns a grade in which tests and model give the same share for every criterion. Share 1 is perfect. */
 function gradeAll(rubric: Rubric, share: number) {
   const criteria = rubric.criteria.map(({ id, points, scale }) => {
     const full = share === 1;

@@ -15,11 +15,11 @@ const REACHED = 1_000_000n;
 
 interface Ratio {
   readonly top: bigint;
-  /** Above zero. */
+  /** The denominator is above zero. */
   readonly bottom: bigint;
 }
 
-/** P2. */
+/** See P2 in the file header. */
 function ratioOf(value: number): Ratio {
   const [, sign = "", whole = "", fraction = "", power = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? [];
@@ -116,7 +116,7 @@ export function sumDecimals(values: Iterable<number>): number {
   return Number(roundRatio(sum, 10n ** 12n)) / 1e12;
 }
 
-/** Product of two decimals, exact to nine places: three days at 0.1 % are 0.3 %. */
+/** The product of two decimals, exact to nine places. Example: three days at 0.1 % are 0.3 %. */
 export function multiplyDecimals(one: number, other: number): number {
   return Number(roundRatio(times(ratioOf(one), ratioOf(other)), 1_000_000_000n)) / 1e9;
 }
@@ -129,7 +129,10 @@ export function floorToStep(points: number, step: number, most: number): number 
   return floorRatio(ratioOf(points), step, most);
 }
 
-/** Like floorToStep, for a share of the points: the sum of weight × share over the parts, divided by `whole`, clamped to 0 to 1. */
+/**
+ * Like floorToStep, for a share of the points. The share is the sum of weight × share over the parts, divided by `whole`, and clamped to 0
+ * to 1.
+ */
 export function floorShare(share: Share, step: number, most: number): number {
   return floorRatio(reachedOf(share, most), step, most);
 }
@@ -137,7 +140,7 @@ export function floorShare(share: Share, step: number, most: number): number {
 /** A fraction that is not rounded yet: a sum of products divided by a whole. */
 export interface Share {
   readonly parts: readonly (readonly [number, number])[];
-  /** Above zero. */
+  /** The divisor is above zero. */
   readonly whole: number;
 }
 
@@ -155,7 +158,7 @@ function reachedOf(share: Share, most: number): Ratio {
   return times(counted, ratioOf(most));
 }
 
-/** The points of a share, rounded to three places. */
+/** Converts a share to points, rounded to three places. */
 export function shareOfPoints(share: Share, most: number): number {
   return pointsOf(Number(roundRatio(reachedOf(share, most), BigInt(UNITS))));
 }

@@ -239,7 +239,7 @@ describe("scrubbing a full name inside a longer word", () => {
   ])("removes it: %s", (text, shown) => expect(scrubber.scrub(text).text).toBe(shown));
 
   it.each(["Math.max(a, getMax(b))", "the janitor does", "const janeX = doer", "HTMLPage x0y1"])(
-    "keeps a word that only looks similar: %s",
+    "keeps a word that only resembles a name: %s",
     (text) => expect(scrubber.scrub(text).text).toBe(text),
   );
 });

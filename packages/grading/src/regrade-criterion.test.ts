@@ -99,7 +99,7 @@ describe("regrading one criterion", () => {
   });
 });
 
-it("regrading a criterion keeps the flag of a file whose name begins like the criterion", () => {
+it("regradeCriterion keeps the flag of a file whose name begins like the criterion", () => {
   const flag = { kind: "injection", message: "asks for points", file: "names: a.js", line: 3 } as const;
   const before = standing({ flags: [flag], review: { flags: ["injection"] } });
   const after = regradeCriterion(rubric, before, "names", input({ names: 4 }, { tests: null }));

@@ -12,12 +12,12 @@ export function rubricHash({ criteria }: Rubric): string {
   return hashOf({ criteria: criteria.map(canonical).sort((one, other) => compare(one.id, other.id)) });
 }
 
-/** H1 as text: two criteria with the same meaning have the same text. */
+/** H1: two criteria with the same meaning have the same text. */
 export function criterionText(criterion: Criterion): string {
   return JSON.stringify(sorted(canonical(criterion)));
 }
 
-/** H2. */
+/** See H2 in the file header. */
 export function isHashOf(rubric: Rubric, hash: string): boolean {
   return rubricHash(rubric) === hash || hashOf(rubric) === hash;
 }

@@ -14,7 +14,7 @@ export interface Criterion {
   /** Points need a quotation from the submission. comments: the quotation may be from a comment. */
   readonly evidence: boolean | "comments";
   readonly source: Source;
-  /** For graders; never shown to students. */
+  /** A text for graders. Students never see it. */
   readonly guidance: string;
 }
 
@@ -30,10 +30,10 @@ export interface Level {
 }
 
 export type Source =
-  /** Tests whose names match one of the patterns. `*` matches any text. */
+  /** The criterion is graded by tests whose names match one of the patterns. `*` matches any text. */
   { readonly is: "tests"; readonly patterns: readonly string[] } | { readonly is: "llm" } | { readonly is: "human" };
 
-/** The maximum total. Deductions reduce the grade and add nothing here. */
+/** The maximum total. Deductions count as 0 here, because they can only reduce a grade. */
 export function mostPoints({ criteria }: Rubric): number {
   return sumPoints(criteria.map(({ points }) => Math.max(0, points)));
 }

@@ -46,7 +46,7 @@ interface Pair {
   readonly why: string;
 }
 
-/** Nothing contradicts the match up to this tier. */
+/** Up to this tier, nothing contradicts the match. */
 const sure = 2;
 const unsure = 5;
 

@@ -8,24 +8,24 @@ const known = (stored: readonly KeyedWork[], incoming: readonly KeyedWork[]) =>
   Object.fromEntries(sameWorks(stored, incoming));
 
 describe("matching the same submissions", () => {
-  it("uses the people when the group is renamed, with equal or different content", () => {
+  it("succeeds by their people when the group is renamed, with equal or different content", () => {
     const before = [work("Team Blue#1", ["1", "2"], "h")];
     expect(known(before, [work("1+2#1", ["2", "1"], "h")])).toEqual({ "1+2#1": "Team Blue#1" });
     expect(known(before, [work("1+2#1", ["1", "2"], "other")])).toEqual({ "1+2#1": "Team Blue#1" });
   });
 
-  it("uses the content when attempts are renumbered", () => {
+  it("succeeds by the content when attempts are renumbered", () => {
     const before = [work("ada#1", ["ada"], "h2")];
     const now = [work("ada#1", ["ada"], "h1", 1), work("ada#2", ["ada"], "h2", 2)];
     expect(known(before, now)).toEqual({ "ada#2": "ada#1" });
   });
 
-  it("uses key and attempt when two submissions have the same content", () => {
+  it("succeeds by key and attempt when two submissions have the same content", () => {
     const two = [work("ada#1", ["ada"], "h", 1), work("ada#2", ["ada"], "h", 2)];
     expect(known(two, two)).toEqual({ "ada#1": "ada#1", "ada#2": "ada#2" });
   });
 
-  it("uses the content when a student joins or leaves a group", () => {
+  it("succeeds by the content when a student joins or leaves a group", () => {
     const before = [work("x", ["1", "2"], "h")];
     expect(known(before, [work("1+2+3#1", ["1", "2", "3"], "h")])).toEqual({ "1+2+3#1": "x" });
     expect(known(before, [work("1#1", ["1"], "h")])).toEqual({ "1#1": "x" });

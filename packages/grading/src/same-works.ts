@@ -40,7 +40,7 @@ export function sameWorks(stored: readonly KeyedWork[], incoming: readonly Keyed
   match((work) => content(work));
   match((work) => `${people(work)} ${JSON.stringify(work.key)}`);
   match((work) => `${people(work)} ${work.attempt}`);
-  // W2.
+  // See W2 in the file header.
   const byHash = grouped(free, ({ hash }) => hash);
   const pairs = [...waiting].flatMap((other) =>
     (other.hash === null ? [] : (byHash.get(other.hash) ?? []))

@@ -16,7 +16,7 @@ export function scanMarkup(scanner: WordScanner, text: string, from = 0, end = t
       scanner.add("comment", at, to);
       at = to;
     } else if (/[!?]/.test(text[at + 1] ?? "")) {
-      // A declaration, a processing instruction or a CDATA section.
+      // This is a declaration, a processing instruction or a CDATA section.
       const to = behind(scanner, text.startsWith("<![CDATA[", at) ? "]]>" : ">", at + 2, end);
       scanner.add("quote", at + 1, to);
       at = to;
@@ -38,7 +38,7 @@ export function scanMarkup(scanner: WordScanner, text: string, from = 0, end = t
 
 /** Reads programs with the grammar, and all text around them as markup. */
 export function scanPhp(scanner: WordScanner, grammar: Grammar, text: string): void {
-  // One piece of a program, without its delimiters.
+  // Scans one piece of a program, without its delimiters.
   if (!text.includes("<?")) return scanner.scan(grammar, 0, text.length);
   let at = 0;
   if (text.startsWith("#!")) {

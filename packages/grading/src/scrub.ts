@@ -53,7 +53,7 @@ export interface AuthoredWords {
   readonly words: ReadonlySet<string>;
   /** Words that occur without a capital, so they are not names. */
   readonly lower: ReadonlySet<string>;
-  /** Two words next to each other. */
+  /** Pairs of words that are next to each other. */
   readonly pairs: ReadonlySet<string>;
 }
 
@@ -81,11 +81,11 @@ const LONGEST_GAP = 3;
 /** The names to remove from every submission; the same for the whole class. */
 interface ClassNames {
   readonly names: Names;
-  /** Full names by the pieces of words. */
+  /** Full names, found by the pieces of a longer word. */
   readonly pieces: Names;
   /** Names in scripts without spaces, in either order. */
   readonly unspaced: Unspaced;
-  /** Handles and logins that are ordinary words, as they occur in the address of a git host. */
+  /** Handles and logins that are ordinary words. They are removed only in the address of a git host. */
   readonly accounts: ReadonlyMap<string, string>;
 }
 
@@ -153,7 +153,7 @@ export class Scrubber {
       }
       if (last !== null) out.push(last);
       from = end + 1;
-      // Empty lines also count as read text.
+      // Empty lines also count as text that was read.
       read += 1;
     }
     return { text: out.join(""), found };
@@ -219,7 +219,7 @@ export class Scrubber {
 
 /** How many characters are read at once. */
 const SLICE = 10_000;
-/** Longer than any name with its gaps, any address and any home path. */
+/** The seam is longer than any name with its gaps, any address and any home path. */
 const SEAM = 400;
 
 /** Returns where the next part of a line ends: before a word, if one is near. */
@@ -304,7 +304,7 @@ function fits(line: string, words: readonly Word[], index: number): (sequence: S
       const here = words[index + offset];
       if (here === undefined || here.plain !== one) return false;
       if (written !== "anyhow" && !/^\p{Lu}/u.test(here.text) && /^\p{Ll}/u.test(here.text)) return false;
-      // LI, MAX and NULL are constants.
+      // Words in capitals such as LI, MAX and NULL are constants.
       if (isWords && here.text.length > 1 && !/\p{Ll}/u.test(here.text)) return false;
       if (offset === 0) continue;
       const gap = line.slice(words[index + offset - 1]?.to, here.from);
@@ -318,7 +318,7 @@ function fits(line: string, words: readonly Word[], index: number): (sequence: S
 function isProse(line: string, here: Word | undefined): boolean {
   if (here === undefined) return false;
   const [before, after] = [line.slice(Math.max(0, here.from - 300), here.from), line.slice(here.to, here.to + 3)];
-  // A part of an expression: `Math.Max(`, `List<`, `x.Max`.
+  // The word is part of an expression: `Math.Max(`, `List<`, `x.Max`.
   if (/[.\w$@<(]$/.test(before) || /^[\w$(<[=]|^\.\w|^::/.test(after)) return false;
   if (/\/\/|\/\*|^\s*\*|#|--|"|'|`|<!--|^\s*%/.test(before)) return true;
   return (!isCodeWord(here.plain) || isAlsoName(here.plain)) && !/[=(){}[\];<>]/.test(line.slice(0, 1_000));
@@ -333,7 +333,7 @@ function isOrdinaryId(parts: readonly string[], authored: AuthoredWords): boolea
   return parts.length > 0 && parts.every((part) => isOrdinaryIdentifier(part) || authored.words.has(part));
 }
 
-/** S2: how ordinary words must be written to count as a full name. null: they never count. */
+/** S2: how the ordinary words of a full name must be written to be removed. null: they are never removed. */
 function writtenName(parts: readonly string[], { pairs }: AuthoredWords): "title" | "title prose" | null {
   if (parts.length < 2) return null;
   if (parts.some((part, index) => index > 0 && pairs.has(`${parts[index - 1]} ${part}`))) return null;
@@ -373,7 +373,7 @@ function indexClass(
     for (const id of ids) {
       if (isOrdinaryId(id, authored)) continue;
       names.push(...sequenceOf(id, alias, "id"));
-      // A login inside a longer word: `mmuellerSort`.
+      // A login can be part of a longer word: `mmuellerSort`.
       const [only = "", ...others] = id;
       if (others.length === 0 && /^\p{L}+$/u.test(only)) pieces.push(...sequenceOf([only], alias, "id"));
     }
@@ -439,7 +439,7 @@ function ownNames(person: Person, aliases: ReadonlyMap<string, string>, authored
 const LEAST_ID = 5;
 const LEAST_OWN_ID = 4;
 
-/** Each id as its words. */
+/** The ids of a person, each split into words. */
 function idsOf({ id, participant, sisId, login, handle }: Person, least: number): (readonly string[])[] {
   const ids = [id, participant, sisId, login, handle].map((one) => wordsOf(one ?? ""));
   return ids.filter((pieces) => pieces.join("").length >= least);

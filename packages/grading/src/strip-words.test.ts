@@ -58,7 +58,7 @@ describe("stripWords", () => {
     ["a.lua", "x = [==[ ]] words ]==]", "x = [==[ ]==]"],
     ["a.sql", "do $x$ words $x$; select 1;", "do $x$ $x$; select 1;"],
     ["a.json", '{"a": "words"}', '{" ": " "}'],
-  ])("%s: %j", (path, text, wanted) => {
+  ])("removes the words from %s: %j", (path, text, wanted) => {
     expect(bare(path, text)).toBe(squeezed(wanted));
   });
 

@@ -15,11 +15,11 @@ import { grammarOf } from "./word-grammars.ts";
 import { WordScanner } from "./word-scanner.ts";
 
 export interface StrippedText {
-  /** Without comments and docstrings. */
+  /** The text without comments and docstrings. */
   readonly code: string;
-  /** Also without texts in quotes and other words. */
+  /** The text without comments, docstrings, texts in quotes and other words. */
   readonly bare: string;
-  /** The whole file is words, as in a readme, or may be, because its language is unknown. Then `code` and `bare` are blank. */
+  /** true: the whole file is words, as in a readme, or may be words, because its language is unknown. Then `code` and `bare` are blank. */
   readonly prose: boolean;
   /** Whether the file ending is known. false: the file can still be a program. */
   readonly known: boolean;

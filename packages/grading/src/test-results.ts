@@ -22,7 +22,7 @@ export interface TestResult {
   readonly share: number;
   readonly message: string;
   readonly visibility: Visibility;
-  /** T2: the autograder's own score. */
+  /** T2: the score that the autograder gave. */
   readonly scored?: { readonly points: number; readonly most: number | null };
   /** The test does not report whether it passed. */
   readonly undecided?: true;
@@ -120,7 +120,7 @@ export function scoreTests(criterion: Criterion, all: readonly TestResult[]): Te
   return markOf(criterion, share, tests, []);
 }
 
-/** T2. */
+/** See T2 in the file header. */
 function scoredShare(tests: readonly TestResult[], { points }: Criterion): Share | null {
   const scored = tests.flatMap((test) => test.scored ?? []);
   const maxima = scored.map(({ most }) => most);
@@ -130,20 +130,20 @@ function scoredShare(tests: readonly TestResult[], { points }: Criterion): Share
   return { parts: scored.map((one) => [one.points, 1]), whole: whole > 0 ? whole : Math.abs(points) };
 }
 
-/** T1. */
+/** See T1 in the file header. */
 function weighedShare(tests: readonly TestResult[]): Share | null {
   const whole = sumDecimals(tests.map(({ weight }) => weight));
   return whole > 0 ? { parts: tests.map(({ weight, share }) => [weight, share]), whole } : null;
 }
 
-/** T3. */
+/** See T3 in the file header. */
 function countedShare(tests: readonly TestResult[]): Share | null {
   const decided = tests.filter(({ undecided }) => undecided !== true);
   if (decided.length === 0) return null;
   return { parts: decided.map(({ passed }) => [passed ? 1 : 0, 1]), whole: decided.length };
 }
 
-/** T4: the criterion whose points the total gives. null: no criterion owns all tests that have points, or several criteria do. */
+/** T4: returns the criterion whose points the total gives. null: no criterion owns all tests that have points, or several criteria do. */
 export function ownerOfTotal({ criteria }: Rubric, tests: readonly TestResult[]): Criterion | null {
   const [only, ...others] = criteria.filter(({ source }) => source.is === "tests");
   if (only?.source.is !== "tests" || others.length > 0) return null;

@@ -40,7 +40,7 @@ describe("reading a model's answer", () => {
     expect(readVerdicts(sampleRubric, "[1]", files).problems).toHaveLength(1);
   });
 
-  it("leaves a criterion without an answer without a verdict, never with 0", () => {
+  it("leaves a criterion that the answer omits without a verdict, never with 0", () => {
     const { names: _, ...rest } = good;
     const { verdicts, problems } = read(rest);
     expect(verdicts.map((one) => one.criterion)).toEqual(["pure", "style"]);

@@ -32,7 +32,7 @@ export interface VerdictProblem {
 
 export interface ReadVerdicts {
   readonly verdicts: readonly Verdict[];
-  /** Empty: each requested criterion has a verdict. */
+  /** Empty: there is a verdict for each requested criterion. */
   readonly problems: readonly VerdictProblem[];
   readonly nextSteps: readonly string[];
 }
@@ -195,7 +195,10 @@ function readMark(
   }
 }
 
-/** The whole reply, or its only code block, or the text between the outermost braces. With several code blocks the answer is ambiguous. */
+/**
+ * Finds the JSON of a reply: the whole reply, its only code block, or the text between the outermost braces. With several code blocks the
+ * answer is ambiguous.
+ */
 function findJson(reply: string): unknown {
   if (reply.length > LONGEST_REPLY) return null;
   const text = reply.trim();
@@ -208,7 +211,7 @@ function findJson(reply: string): unknown {
   return from < 0 || to < from ? null : parsed(text.slice(from, to + 1));
 }
 
-/** The content of each closed code block. One pass, however many blocks are opened. */
+/** Returns the content of each closed code block. It reads the text once, however many blocks are opened. */
 function codeBlocks(text: string): string[] {
   const lines = text.split("\n");
   const found: string[] = [];
@@ -234,7 +237,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Sent once. Problems that remain after it go to a person. */
+/** The message that asks the model once to correct its answer. Problems that remain after it go to a person. */
 export function repairMessage(problems: readonly VerdictProblem[]): string {
   const lines = problems
     .slice(0, 30)

@@ -20,7 +20,7 @@ export interface Quote {
 
 export interface Grammar {
   readonly line?: readonly string[];
-  /** A line comment only begins at the start of a word. */
+  /** A line comment must begin at the start of a word. */
   readonly lineBeginsWord?: boolean;
   /** Marks that comment out a line only at its start. */
   readonly first?: readonly string[];
@@ -41,20 +41,20 @@ export interface Grammar {
   readonly preprocessor?: boolean;
   /** Lines with this start hold words for the reader or the compiler. The pattern is sticky. */
   readonly directive?: RegExp;
-  /** A match of such a pattern is words, up to the end of the match. Sticky and linear. */
+  /** Text that matches one of these patterns is words for a reader. The patterns are sticky and linear. */
   readonly words?: readonly RegExp[];
-  /** JSX elements: the content between tags is text. */
+  /** The language has JSX elements: the content between tags is text. */
   readonly jsx?: boolean;
   /** Programs are between `<?php` and `?>`; all other text is markup. */
   readonly php?: boolean;
-  /** Lines of keys and values. A value of several words is text. */
+  /** The file consists of lines with keys and values. A value of several words is text. */
   readonly config?: boolean;
   /** Names may be next to each other, as in a shell or in Haskell. */
   readonly juxtaposed?: boolean;
 }
 
 interface NamedQuote {
-  /** Sticky. */
+  /** The pattern is sticky. */
   readonly open: RegExp;
   readonly close: (id: string) => string;
   /** The text is a comment. */

@@ -6,7 +6,7 @@ import { beginsRegex, regexEnd, unsure } from "./slash-in-script.ts";
 import { trimEnd } from "./trim-end.ts";
 import type { Grammar, Quote } from "./word-grammars.ts";
 
-/** Per line. */
+/** The limit for one line. */
 const MOST_HEREDOCS = 8;
 
 interface Span {
@@ -20,9 +20,9 @@ type Hole = { readonly quote: Quote; depth: number } | JsxHole;
 export class WordScanner {
   readonly #text: string;
   readonly ahead: FindAhead;
-  /** In order, without overlaps. */
+  /** The spans are in order and do not overlap. */
   readonly #spans: Span[] = [];
-  /** The starts of lines that can close a text, by name. Later lines come first in each list. Built on first use. */
+  /** The starts of lines that can close a text, by the closing name. Later lines come first in each list. Built on first use. */
   #closings: Map<string, number[]> | null = null;
 
   constructor(text: string) {
@@ -211,7 +211,7 @@ export class WordScanner {
     return at;
   }
 
-  /** A text or a comment whose opening mark names its closing mark. Brackets in that name count. */
+  /** Reads a text or a comment whose opening mark names its closing mark. Brackets in that name count. */
   #named(
     grammar: Grammar,
     at: number,

@@ -1,4 +1,4 @@
-/** Facts about the class that the code which asks a model about a submission needs. The model must not receive them. */
+/** Facts about the class for the code that asks a model about a submission. The model must not receive them. */
 import type { Grade } from "./grade.ts";
 import type { Person } from "./scrub.ts";
 

@@ -9,7 +9,7 @@ export interface ModelsWanted {
   readonly usesDefault: boolean;
   /** A script answers, so no key and no endpoint is needed. */
   readonly scripted: boolean;
-  /** There is a budget, which needs prices. */
+  /** There is a budget, so prices are needed. */
   readonly budget: boolean;
   /** Request the endpoint's list of models. */
   readonly probe: boolean;
@@ -27,7 +27,7 @@ export interface ModelFinding {
 interface Known {
   readonly names: readonly string[];
   readonly defaultModel: string | null;
-  /** null: unknown. */
+  /** null: the model is unknown. */
   find(name: string): { readonly name: string; readonly priced: boolean } | null;
 }
 

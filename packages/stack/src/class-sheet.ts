@@ -71,7 +71,7 @@ export function reviewerOf({ reviewed, overrides }: FinalGrade): string | null {
   return reviewed?.by ?? overrides.at(-1)?.by ?? null;
 }
 
-/** For a submission in a repository: the graded commit. */
+/** Returns the graded commit of a submission in a repository. */
 export function commitOf({ content }: Pick<BatchWork, "content">): WorkCommit | undefined {
   return "commit" in content ? content.commit : undefined;
 }

@@ -37,13 +37,13 @@ export function undecidedWorksOf(student: string, works: readonly BatchWork[]): 
   return isSaid(own) ? [] : own;
 }
 
-/** C4. */
+/** See C4 in the file header. */
 function isSaid(works: readonly BatchWork[]): boolean {
   const people = new Set(works.map(({ by }) => JSON.stringify([...by].sort())));
   return people.size === 1 || works.every(({ countsFor }) => countsFor !== undefined);
 }
 
-/** C4, C5. */
+/** See C4 and C5 in the file header. */
 function undecided(best: BatchWork, works: readonly BatchWork[]): BatchWork {
   if (best.grade === null) return best;
   const labels = works.map(({ label }) => JSON.stringify(label)).sort();
@@ -51,7 +51,7 @@ function undecided(best: BatchWork, works: readonly BatchWork[]): BatchWork {
   return { ...best, grade: { ...best.grade, outcome: { is: "needs human", why }, penalty: null, total: null } };
 }
 
-/** C1, C3. */
+/** See C1 and C3 in the file header. */
 function better(one: BatchWork, other: BatchWork): BatchWork {
   const [left, right] = [one.grade?.total ?? -1, other.grade?.total ?? -1];
   if (left !== right) return left > right ? one : other;
@@ -66,7 +66,7 @@ function rankOf({ grade }: BatchWork): number {
   return ranks[grade?.outcome.is ?? "waiting"];
 }
 
-/** C2. */
+/** See C2 in the file header. */
 function rivalOf(best: BatchWork, works: readonly BatchWork[]): BatchWork | null {
   const total = best.grade?.total ?? null;
   if (total === null) return null;

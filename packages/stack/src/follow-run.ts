@@ -29,7 +29,7 @@ export interface Happening {
   readonly failed?: readonly FailedStep[];
   /** The activity of this event if it will be retried: when, and what it waits for. */
   readonly again?: Active | null;
-  /** The run's new phase if this event changed it: a handler, a stop or the end. */
+  /** The new phase of the run, if this event changed it: a handler, a stop or the end. */
   readonly phase?: Phase | null;
 }
 
@@ -154,7 +154,7 @@ function isRedacted(event: Event): boolean {
   return event.type === "run.started" && Object.values(event.environment).includes(redacted);
 }
 
-/** The end as the run's row states it, for a run that is not folded. */
+/** The end of a run whose events are not folded: taken from its row in the database. */
 function endOf({ status, reason }: RunSummary): Phase | null {
   return status === "success" || status === "failed" || status === "cancelled" ? { is: "ended", status, reason } : null;
 }
@@ -177,7 +177,7 @@ function isInterrupted(doing: readonly Doing[], waits: readonly Wait[]): boolean
   return held.length > 0 && doing.every(rests);
 }
 
-/** The activity that a CALL waits for says more than the CALL, so only the deepest are kept. */
+/** A CALL shows less than the activity that it waits for, so only the deepest activities are kept. */
 function innermost(doing: readonly Doing[]): Doing[] {
   const deepest = Math.max(0, ...doing.map(({ depth }) => depth));
   const inside = doing.filter(({ kind, depth }) => kind !== "call" || depth === deepest);

@@ -1,4 +1,4 @@
-/** The health components that every process has, and those of a worker and a supervisor. The API adds its own. */
+/** Defines the health components that every process has, and those of a worker and a supervisor. The API adds its own. */
 import type { Queues } from "@markmill/queue";
 import type { CommandStanding, Store } from "@markmill/store";
 import type { HealthComponent } from "./health.ts";

@@ -41,7 +41,7 @@ export async function serveHealth(port: number, ready: () => Promise<HealthAnswe
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        // A prober keeps its connection open for its next request.
+        // A load balancer keeps its connection open for its next request.
         server.closeAllConnections();
       }),
   };

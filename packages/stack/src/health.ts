@@ -49,7 +49,7 @@ export interface HealthAnswer {
   readonly components: Readonly<Record<string, ComponentHealth>>;
 }
 
-/** H2. */
+/** See H2 in the file header. */
 export function tellHealth(looked: readonly Looked[]): HealthAnswer {
   return {
     ok: looked.every(({ needed, trouble }) => trouble === null || !needed),
@@ -64,5 +64,5 @@ export function tellHealth(looked: readonly Looked[]): HealthAnswer {
   };
 }
 
-/** H1. */
+/** See H1 in the file header. */
 export const liveAnswer: HealthAnswer = { ok: true, components: { process: { ok: true, needed: true } } };

@@ -1,7 +1,7 @@
 /** Handles Ctrl-C and SIGTERM: the first signal requests an orderly end, the second ends the process at once. */
 export interface Interrupts {
   readonly signal: AbortSignal;
-  /** Stops handling the signals. */
+  /** Stops listening for the signals. */
   release(): void;
 }
 

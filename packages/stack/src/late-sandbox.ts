@@ -1,4 +1,6 @@
-/** A sandbox that is opened on first use, and again after a failed attempt. Until then, calls fail with the reason. */
+/**
+ * A sandbox that is opened on first use. If it could not be opened, the next use tries again. Until it is open, calls fail with the reason.
+ */
 import type { ProvenSandbox } from "@markmill/sandbox";
 
 export function lateSandbox(kind: ProvenSandbox["kind"], open: () => Promise<ProvenSandbox>): ProvenSandbox {

@@ -8,9 +8,9 @@
 import { type HealthAnswer, type HealthComponent, type Looked, tellHealth } from "./health.ts";
 import { troubleOfError } from "./trouble-of-error.ts";
 
-/** L2. */
+/** See L2 in the file header. */
 const lookMs = 2_500;
-/** L1. */
+/** See L1 in the file header. */
 const freshMs = 1_000;
 
 /** `components` is read on every check: some are added and removed while the process runs. */

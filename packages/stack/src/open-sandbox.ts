@@ -83,7 +83,7 @@ export async function openLastingSandbox(
   });
 }
 
-/** null: with `auto` this machine supports none, or `none` is set without its flag. EXECUTE then fails with the reason. */
+/** null: with `auto` this machine supports no sandbox, or `none` is set without its flag. EXECUTE then fails with the reason. */
 export async function openSandboxIfAny(
   config: Config,
   cwd: string,

@@ -37,9 +37,9 @@ export interface StackOptions {
   readonly config: Config;
   readonly cwd: string;
   readonly log?: StackLog;
-  /** existing: do not create an embedded database if it is missing (PROJECT_NOT_FOUND). Absent: create it. */
+  /** existing: if the embedded database is missing, fail with PROJECT_NOT_FOUND. Absent: create it. */
   readonly database?: "existing";
-  /** false: the schema is used unchanged. */
+  /** false: the schema is not migrated. */
   readonly migrate?: boolean;
   /** `when there`: the process starts and runs even without the queue. */
   readonly queue?: "needed" | "when there";

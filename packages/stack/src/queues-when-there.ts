@@ -28,7 +28,7 @@ export async function queuesWhenThere(
       return error;
     }
   }
-  /** Why the server is unreachable. */
+  /** The reason why the server is unreachable. */
   let away: unknown = null;
   function tell(error: unknown): void {
     away = error;

@@ -8,7 +8,7 @@ import { WrongInput } from "./wrong-input.ts";
 export async function readCatalogue(config: Config, cwd: string): Promise<ModelCatalogue> {
   const { builtInCatalogue, formatFinding, parseModels } = await import("@markmill/llm");
   const file = resolve(cwd, config.models.file);
-  // Otherwise a file from a submission could set the prices that the budget depends on.
+  // Without this check, a file from a submission could set the prices that the budget depends on.
   const counts = config.envFile === "counts" || isAbsolute(config.models.file);
   if (!counts || !existsSync(file)) return builtInCatalogue;
   const reading = parseModels(readFileSync(file, "utf8"), config.models.file);

@@ -10,7 +10,7 @@ import { StackError } from "./stack-error.ts";
 export interface RetryRequest {
   /** A node, or a path to one through calls (`CALL_X/NODE`), or `START`. null: the step where the old run failed. */
   readonly from: string | null;
-  /** They replace those of the old run. */
+  /** Limits that replace those of the old run. */
   readonly caps: Partial<Limits>;
   /** Replaces the old run's definition. */
   readonly definition?: Definition;
@@ -61,7 +61,7 @@ export async function retryRun(
   return { runId, rings, from: way.map((node) => node ?? "what was under way").join("/") };
 }
 
-/** The batch, which the scheduling of submissions writes into a run's options (admit.ts in the store). */
+/** The batch of a run. The scheduling of submissions writes it into the run's options (admit.ts in the store). */
 function batchOf(options: RunDetail["options"]): string | null {
   const { grading } = (options ?? {}) as { readonly grading?: { readonly batch?: unknown } };
   return typeof grading?.batch === "string" ? grading.batch : null;

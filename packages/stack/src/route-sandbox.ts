@@ -40,7 +40,7 @@ export function routeSandbox({ own, choiceOf, open, watched }: SandboxRoutes): S
     },
     ...(watched && "proven" in own.sandbox ? { proven: own.sandbox.proven } : {}),
     ...(own.sandbox.answers === undefined ? {} : { answers: own.sandbox.answers }),
-    /** It is not recorded which kind had this instance, so all are asked. A kind that cannot answer is ignored. */
+    /** It is unknown which kind of sandbox had this instance, so all are asked. A kind that cannot answer is ignored. */
     async endedByMemory(instance) {
       const answers = await Promise.allSettled((await all()).map((sandbox) => sandbox.endedByMemory?.(instance)));
       return answers.some((answer) => answer.status === "fulfilled" && answer.value === true);

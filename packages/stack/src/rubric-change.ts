@@ -15,7 +15,7 @@ interface CriterionChange {
   readonly is: "changed" | "added" | "removed";
   /** Students with a grade that this criterion changes or leaves open. */
   readonly students: number;
-  /** Marks of people. */
+  /** Marks by people. */
   readonly marks: number;
   /** Released grades. */
   readonly releases: number;
@@ -34,7 +34,7 @@ export interface RubricChange {
   /** Released grades that become invalid. */
   readonly releases: number;
   readonly criteria: readonly CriterionChange[];
-  /** R2. */
+  /** See R2 in the file header. */
   readonly seen: string;
 }
 
@@ -111,7 +111,7 @@ function voidsSomething({ proposals, doubtful, gone, releases }: RubricChange): 
   return proposals + doubtful + gone + releases > 0;
 }
 
-/** R3. */
+/** See R3 in the file header. */
 export function mayVoid(change: RubricChange, seen: string | undefined): boolean {
   return !voidsSomething(change) || change.seen === seen;
 }

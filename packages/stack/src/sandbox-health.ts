@@ -26,7 +26,7 @@ export function sandboxTrouble(standings: readonly CommandStanding[]): Trouble |
   return { code, means, fix };
 }
 
-/** The sentence for it: "no worker can execute commands (CODE): what that means". */
+/** The message about it: "no worker can execute commands (CODE): what that means". */
 export function tellSandboxTrouble({ code, means }: Trouble): string {
   return `no worker can execute commands (${code}): ${means}`;
 }

@@ -34,9 +34,9 @@ interface Surroundings {
 }
 
 interface Begun {
-  /** For the log line that reports the start. */
+  /** Fields for the log line that reports the start. */
   readonly facts: object;
-  /** Runs before the stack is closed. */
+  /** Called before the stack is closed. */
   close(): Promise<void>;
 }
 

@@ -21,7 +21,7 @@ export interface ScriptFile {
 
 const mostBytes = 8 * 1024 * 1024;
 
-/** Checked before a run is started. */
+/** Reads and checks the script before a run is started. */
 export async function readScript(file: string, cwd: string): Promise<ScriptFile> {
   const path = resolve(cwd, file);
   const stat = statSync(path, { throwIfNoEntry: false });
@@ -70,7 +70,7 @@ export function keepScripts(store: Machine): ScriptKeeper {
   };
 }
 
-/** Another process of this run may be about to serve it, so retry a few times. */
+/** Another process of this run may be about to serve the script, so retry a few times. */
 const rival: Patience = (_, { tries }) => (tries < 5 ? 200 : null);
 
 /** null: another process serves it. */

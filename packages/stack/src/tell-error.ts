@@ -1,4 +1,4 @@
-/** The only place that turns an error into text for the terminal: the problem, its reason, a fix and a code; no stack. */
+/** An error as text for the terminal: the problem, its reason, a fix and a code, without a stack. Only this file creates such texts. */
 export interface Told {
   readonly code: string | null;
   readonly message: string;

@@ -18,7 +18,7 @@ interface Known {
   readonly course: Course;
 }
 
-/** Telemetry is sent at intervals, so its trouble can last although no new error appears for a while. */
+/** Telemetry is sent at intervals. So its trouble can last although no new error appears for a while. */
 const slow: Readonly<Record<string, number>> = { telemetry: 15 };
 /** At most this many different troubles are remembered. A new one replaces the oldest. */
 const mostKnown = 500;

@@ -4,15 +4,15 @@ import { describeError } from "./tell-error.ts";
 export interface TroubleName {
   /** The component that has the trouble. */
   readonly component: string;
-  /** null: the error has none. */
+  /** null: the error has no code. */
   readonly code: string | null;
-  /** Equal for errors of one trouble. */
+  /** Errors of one trouble have the same key. */
   readonly key: string;
   /** Not a known trouble of a server, so the place where it happened is needed. */
   readonly defect: boolean;
 }
 
-/** By the beginning of the code. */
+/** Finds the component by the beginning of the code. */
 const components: readonly (readonly [RegExp, string])[] = [
   [/^STORE_BUCKET_/, "bucket"],
   [/^STORE_/, "database"],

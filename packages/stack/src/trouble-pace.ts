@@ -11,9 +11,9 @@
 export interface TroublePace {
   /** At most one line in this time while a trouble lasts. */
   readonly minuteMs: number;
-  /** Without a sighting for this time, the trouble has ended. */
+  /** After this time without a sighting, the trouble has ended. */
   readonly quietMs: number;
-  /** T4. */
+  /** See T4 in the file header. */
   readonly burst: number;
 }
 
@@ -28,7 +28,7 @@ export interface Course {
   readonly times: number;
   /** Sightings since the last line that were not logged. */
   readonly heldBack: number;
-  /** The time of its last line. */
+  /** The time when its last line was written. */
   readonly toldAt: number;
   /** Whether its current beginning was logged. */
   readonly told: boolean;

@@ -4,7 +4,7 @@ import type { Store } from "@markmill/store";
 import { everyWork } from "./every-page.ts";
 import type { Stack } from "./open-stack.ts";
 
-/** Three heartbeats. */
+/** A worker without a sign of life for three heartbeats is not alive. */
 const silentMs = 10_000;
 
 /** Counts workers of other processes with a recent heartbeat. */
@@ -13,7 +13,7 @@ export async function livingWorkers(store: Store): Promise<number> {
   return (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs).length;
 }
 
-/** On its own database, every terminal works for the runs it started. A shared database, or a server, has its own workers. */
+/** A terminal with its own database works for the runs it started. A shared database, or a server, has its own workers. */
 export async function mustWork(stack: Stack, config: Config): Promise<boolean> {
   const others = config.server === null && config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
   return config.server === null && others === 0;
@@ -28,7 +28,7 @@ export async function workFor(stack: Stack, rootId: string): Promise<void> {
   await stack.queues.ring(await readyRings(stack.store.machine.database.calm, [rootId]));
 }
 
-/** Does the same for a class: enqueues its active runs at once, and the others when they are started. */
+/** Starts to work for a class. It enqueues the class's active runs at once, and the others when they are started. */
 export async function workForBatch(stack: Stack, batchId: string): Promise<void> {
   const { readyRings } = await import("@markmill/store/machine");
   await stack.work({ worker: true, supervisor: true, only: { batch: batchId }, obeys: true });

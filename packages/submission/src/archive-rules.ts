@@ -12,7 +12,7 @@ export class ArchiveEntries {
   readonly #archive: string;
   readonly #packedBytes: number;
   readonly #entries: Entry[] = [];
-  /** By the path as seen by a file system that ignores case and composition. */
+  /** The keys are paths as a file system sees them that ignores case and composition. */
   readonly #seen = new Map<string, { readonly path: string; readonly is: "file" | "folder" | "implied" }>();
   readonly tally: Tally;
 

@@ -27,7 +27,7 @@ export async function readSubmission(path: string, options: SubmissionOptions = 
   return await packEntries(await readEntries(path, options));
 }
 
-/** The same before packing, for callers that check the files. */
+/** Reads the submission without packing it, for callers that check the files. */
 export async function readEntries(path: string, options: SubmissionOptions = {}): Promise<ReadEntries> {
   const { limits = defaultLimits, without = [] } = options;
   const found = await stat(path).catch(() => null);
@@ -56,7 +56,7 @@ async function readOne(path: string, limits: SubmissionLimits): Promise<ReadEntr
   return { entries: [{ kind: "file", path: name, executable, bytes }], files: 1, bytes: bytes.length, notes: [] };
 }
 
-/** By the name alone. */
+/** Decides by the name alone. */
 export function archiveKind(name: string): "zip" | "tar" | "tar.gz" | "unsupported" | "none" {
   if (/\.(?:rar|7z|tar\.(?:bz2|xz|zst|lz|Z)|tbz2?|txz|tzst|lzh|cab|ace|arj)$/i.test(name)) return "unsupported";
   if (/\.zip$/i.test(name)) return "zip";

@@ -16,7 +16,7 @@ export async function readTar(
 ): Promise<ReadEntries> {
   const entries = new ArchiveEntries(archive, gzipped ? bytes.length : Number.POSITIVE_INFINITY, limits);
   const reader = extract();
-  // The loop below handles errors. This listener is for errors after the loop has ended.
+  // The loop below handles errors. This listener handles errors that occur after the loop.
   reader.on("error", () => undefined);
   let found = false;
   try {

@@ -83,7 +83,7 @@ export async function* entriesOf(zip: ZipFile, archive: string): AsyncGenerator<
   }
 }
 
-/** UTF-8 if the entry claims it or its bytes are valid UTF-8. Old programs wrote the DOS code page. */
+/** A name is UTF-8 if the entry claims it or its bytes are valid UTF-8. Old programs wrote the DOS code page. */
 export function zipEntryName(entries: ArchiveEntries, entry: ZipEntry): { name: string; old: boolean } {
   const raw = entry.fileNameRaw;
   try {

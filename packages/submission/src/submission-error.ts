@@ -1,6 +1,6 @@
 // The reasons for refusing a submission. Nothing has been written when one of these is thrown.
 
-/** `fix` is the general text. Each error has its own. */
+/** `fix` is a general text. Each error has its own `fix`. */
 export const submissionErrorCodes = {
   SUBMISSION_REFUSED: {
     means: "There is no such folder or file, or it holds something that is neither.",

@@ -30,10 +30,10 @@ export class BoardJob implements QueueJob {
   readonly queueName: string;
   readonly queueQualifiedName: string;
   readonly progress = 0;
-  /** Bull Board follows this link to the top of the tree, which is the run. */
+  /** Bull Board follows `parent` to the top of the tree, which is the run. */
   readonly opts: { readonly delay?: number; readonly parent?: { readonly id: string; readonly queue: string } };
   readonly getState: () => Promise<JobState>;
-  /** For a flow. */
+  /** The numbers of finished and open children in a flow. */
   children: { readonly ended: number; readonly open: number } = { ended: 0, open: 0 };
   readonly #parts: Parts;
 

@@ -33,7 +33,7 @@ const statuses = ["active", "waiting", "waiting-children", "prioritized", "compl
 const noJobs: JobCounts = Object.fromEntries(statuses.map((status) => [status, 0]));
 /** A queue without an answer in this time is unreachable. */
 const queueMs = 3_000;
-/** The same number as the queue keeps. */
+/** The number of failed jobs that the queue keeps. */
 const mostFailed = 500;
 
 const descriptions: Readonly<Record<QueueName, string>> = {

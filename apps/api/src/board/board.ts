@@ -45,7 +45,7 @@ export interface Board {
 
 export interface BoardOptions {
   readonly queues: Pick<Queues, "watch">;
-  /** B2. */
+  /** See B2 in the file header. */
   readonly writes: boolean;
 }
 

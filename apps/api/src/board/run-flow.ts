@@ -15,7 +15,7 @@ export interface FlowTree {
   readonly children: readonly FlowTree[];
 }
 
-/** For a whole run, or for one of its jobs. */
+/** Builds the flow of a whole run, or of one of its jobs. */
 export async function flowOf(history: Pick<BoardHistory, "tree">, place: FlowPlace): Promise<FlowTree | null> {
   const { depth = 50, maxChildren = 200 } = place;
   const activity = readEndedJobId(place.id);

@@ -399,7 +399,7 @@ export function limitsOf(caps: Caps = {}): Partial<Limits> {
   };
 }
 
-/** Equal for equal requests, whatever the order of their fields. */
+/** Equal requests have the same hash, whatever the order of their fields. */
 function hashOf(body: unknown): string {
   return createHash("sha256")
     .update(JSON.stringify(ordered(body)))

@@ -165,7 +165,7 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
           state: "ok",
           message: `${stack.queues.kind === "redis" ? "Redis, noeviction" : "in Postgres"}, ${waiting} jobs waiting, ${workers} workers alive`,
         },
-        // Without a living worker, a command that starts a run becomes its worker here. That sandbox is checked below.
+        // If no worker is alive, a command that starts a run becomes its worker here. That sandbox is checked below.
         ...(standings.length === 0 ? [] : checkExecutors(sandboxTrouble(standings))),
         ...pauses.map(
           (pause): Finding => ({

@@ -102,7 +102,7 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
         .map(({ student }) => student.name);
       if (absent.length > 0) terminal.err(`${absent.length} handed in nothing: ${oneLine(absent.join(", "))}`);
       for (const { severity, code, message, fix, line } of exported.findings) {
-        // These were reported above, with the reason.
+        // This finding was reported above, with the reason.
         if (code === "EXPORT_NO_GRADE") continue;
         terminal.err(`${severity} ${code}: ${line === null ? "" : `line ${line}: `}${message}\n  fix: ${fix}`);
       }

@@ -14,7 +14,7 @@ import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { withStack } from "../with-stack.ts";
 
-/** Reads the current file and checks it with the old run's input. */
+/** Reads the current file and checks it against the old run's input. */
 async function readWorkflow(
   file: string,
   stack: Stack,

@@ -199,7 +199,8 @@ async function start(asked: Asked, given: Config, terminal: Terminal, manner: Ma
     if (interrupts.signal.aborted) return exitCodes.interrupted;
 
     const options: RunOptions = {
-      // Another process works with these stored options. The choice "none" is stored only if a person requested it on the command line.
+      // Another process performs the run with these stored options. The choice "none" is stored only if a person requested it on the
+      // command line.
       sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
       defaultModel: config.models.defaultModel,
       script: asked.script === null || script === null ? null : await keepScript(stack, asked.script, script.port),

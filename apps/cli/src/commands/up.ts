@@ -21,7 +21,7 @@ import { startApiThread } from "../start-api-thread.ts";
 import { terminalLog } from "../terminal-log.ts";
 import { readUpFile, removeUpFile, writeUpFile } from "../up-file.ts";
 
-/** The time limit for starting, and for reading the started process's messages. */
+/** The time limit for starting. After the same time, the file with the new key is removed. */
 const startLimitMs = 120_000;
 
 export const up: Command = {
@@ -60,7 +60,7 @@ Examples:
   },
 };
 
-/** Access to the database is the permission. The tenant's audit log records it. */
+/** A person with access to the database may create a key. The tenant's audit log records it. */
 async function makeKey(terminal: Terminal): Promise<number> {
   const config = requireConfig(terminal);
   const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal), database: "existing" });

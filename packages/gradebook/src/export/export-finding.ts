@@ -21,7 +21,7 @@ export type Exported =
   | {
       readonly ok: true;
       readonly files: readonly ExportedFile[];
-      /** The number of rows with a grade. */
+      /** The number of rows that got a grade. */
       readonly written: number;
       readonly findings: readonly ExportFinding[];
     }

@@ -13,7 +13,7 @@ import { exportGrades } from "./export-grades.ts";
 import { fileNameOf } from "./file-name.ts";
 import { rescalePoints } from "./rescale-points.ts";
 
-/** `npm run test:soak` uses 20,000. */
+/** With `npm run test:soak`, 20,000 random rubrics are tested. */
 const RANDOM_RUBRICS = inject("thorough") ? 20_000 : 300;
 
 const graded = (...points: number[]) => gradeOf({ is: "graded" }, points);
@@ -359,7 +359,7 @@ describe("exporting grades of random rubrics", () => {
     );
   }, 240_000);
 
-  it("rescales points to the exactly calculated value", () => {
+  it("rescales points to the value that exact calculation gives", () => {
     expect(rescalePoints(1.1, 3.3, 10)).toBe("3.33");
     expect(rescalePoints(3.3, 3.3, 100)).toBe("100");
     expect(rescalePoints(0.005, 1, 1)).toBe("0.01");

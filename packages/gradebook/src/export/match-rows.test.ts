@@ -243,7 +243,7 @@ describe("random classes with clashing keys and shuffled files", () => {
     );
   });
 
-  it.each(["gradescope", "classroom"] as const)("get a separate file for each student in %s", (to) => {
+  it.each(["gradescope", "classroom"] as const)("get a separate file for each student (%s)", (to) => {
     fc.assert(
       fc.property(people, (all) => {
         const exported = exportGrades(

@@ -25,13 +25,13 @@ export interface TemplateRow {
 
 /** Why a row gets no grade although it may belong to a student. */
 export type RowDoubt =
-  /** M3. */
+  /** See M3 in the file header. */
   | { readonly is: "several students"; readonly students: readonly GradeRow[] }
-  /** M3: `lines` contains the lines of all rows that may belong to this student. */
+  /** M3: `lines` contains the numbers of all lines that may belong to this student. */
   | { readonly is: "several rows"; readonly student: GradeRow; readonly lines: readonly number[] }
-  /** M2. */
+  /** See M2 in the file header. */
   | { readonly is: "other name"; readonly student: GradeRow }
-  /** M4. */
+  /** See M4 in the file header. */
   | { readonly is: "other key"; readonly student: GradeRow; readonly kind: KeyKind };
 
 type RowMatch =
@@ -40,7 +40,7 @@ type RowMatch =
   | { readonly is: "nobody" };
 
 export interface RowMatches {
-  /** By the index of the row. */
+  /** The match of each row, by its index. */
   readonly rows: readonly RowMatch[];
   /** Students without a row and without a doubtful one. */
   readonly left: readonly GradeRow[];
@@ -70,7 +70,7 @@ export function matchRows(
     doubtful({ is: "several rows", student: toRow(student), lines: places.map((at) => template[at]?.line ?? 0) });
   const named = placesByName(people, template);
 
-  /** M4, M5. */
+  /** See M4 and M5 in the file header. */
   const byName = (clue: RowClue, among: readonly Student[]): RowMatch => {
     const free = among.filter((student) => !placesOf.has(student));
     const kinds = free.map((student) => differingKind(student, clue));
@@ -122,7 +122,7 @@ function clueOf({ keys, name }: TemplateRow, idKinds: IdKinds): RowClue {
 }
 
 interface RowClue extends Clue {
-  /** `cell` is the kind of key according to the platform. */
+  /** `cell` is the kind of key that the platform's column contains. */
   readonly keys: readonly { readonly cell: KeyKind; readonly kinds: readonly KeyKind[]; readonly text: string }[];
 }
 

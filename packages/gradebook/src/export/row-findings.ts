@@ -83,7 +83,7 @@ export function pointsFinding(
   };
 }
 
-/** R1 of rescale-points.ts. */
+/** See R1 in rescale-points.ts. */
 export function rescaleFinding(line: number | null, most: number, given: string): ExportFinding {
   return {
     ...{ severity: "error", code: "EXPORT_RESCALE", line },

@@ -12,7 +12,7 @@ export interface CanvasBook {
     readonly name: string;
   }[];
   readonly assignments: readonly { readonly id: string; readonly title: string; readonly points: number | null }[];
-  /** By student id and assignment id, as text. EX means excused. */
+  /** Scores by student id and assignment id, as text. EX means excused. */
   readonly scores: Readonly<Record<string, string>>;
 }
 

@@ -198,7 +198,7 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
   return `<div class="wide" tabindex="0"><table><thead><tr>${cells(header, "th")}</tr></thead><tbody>${rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("")}</tbody></table></div>`;
 }
 
-/** C2. */
+/** See C2 in the file header. */
 function whyOf({ grade }: GradeRow): string {
   if (grade === null || grade.outcome.is === "graded") return "";
   const { why } = grade.outcome;

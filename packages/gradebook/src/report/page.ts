@@ -1,6 +1,6 @@
 /**
- * The frame of a report: one HTML file that loads nothing. The browser runs no script on a page without one, and on other pages only our
- * script, which the policy allows by its hash.
+ * The frame of a report: one HTML file that loads nothing. The page either has no script, and then the browser runs none, or it has our
+ * script, and then the browser runs only this one, by its hash.
  */
 import { createHash } from "node:crypto";
 import { html } from "./markup.ts";

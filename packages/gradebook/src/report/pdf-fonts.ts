@@ -29,7 +29,7 @@ const faces: Readonly<Record<Face, string>> = {
 };
 const weights: Readonly<Record<Face, number>> = { plain: 400, bold: 700, mono: 400 };
 
-/** Han letters are drawn in the form that the language of the text uses. */
+/** Chinese characters are drawn in the form that the language of the text uses. */
 function wideFonts(text: string): readonly string[] {
   const others = ["noto-sans-devanagari", "noto-sans-tamil", "noto-sans-thai", "noto-emoji"];
   if (/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text))
@@ -41,7 +41,7 @@ function wideFonts(text: string): readonly string[] {
 const bytes = new Map<string, Buffer>();
 const opened = new Map<string, Font | null>();
 
-/** By the font name of a run. Fonts stay in memory for all reports of this process. */
+/** Returns the font with the name that a run contains. Fonts stay in memory for all reports of this process. */
 export function fontBytes(name: string): Buffer {
   const known = bytes.get(name) ?? readFileSync(require.resolve(name));
   bytes.set(name, known);
@@ -82,7 +82,7 @@ export function fontRuns(text: string, face: Face): FontRun[] {
   return runs;
 }
 
-/** The text in numbers, for a font whose rules the PDF library cannot follow. */
+/** Writes the text as code points, for a font whose rules the PDF library cannot follow. */
 export function numbersOf(text: string, face: Face): FontRun {
   const points = [...text].map((letter) => `\u27e8${(letter.codePointAt(0) ?? 0).toString(16)}\u27e9`);
   return { font: faces[face], text: points.join("") };
@@ -117,7 +117,7 @@ function has(name: string, point: number): boolean {
 
 interface FontPart {
   readonly file: string;
-  /** All letters in the file. */
+  /** The code points of all letters in the file. */
   readonly ranges: readonly (readonly [from: number, to: number])[];
 }
 
@@ -125,7 +125,7 @@ function nameOf({ file }: FontPart, weight: number): string {
   return `${file}@${weight}`;
 }
 
-/** P2. */
+/** See P2 in the file header. */
 async function openPart(part: FontPart, weight: number): Promise<void> {
   const name = nameOf(part, weight);
   if (bytes.has(name)) return;
@@ -139,7 +139,7 @@ async function openPart(part: FontPart, weight: number): Promise<void> {
 }
 
 const parts = new Map<string, readonly FontPart[]>();
-/** By font and letter: a text has few different letters, and a font has hundreds of ranges. */
+/** A cache by font and letter: a text has few different letters, and a font has hundreds of ranges. */
 const partsFound = new Map<string, Map<number, FontPart | null>>();
 
 /** The file unicode.json of each package lists which of its files has which letters. */

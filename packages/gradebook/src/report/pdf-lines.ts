@@ -71,7 +71,7 @@ function wordsOf(text: string): readonly string[] {
   );
 }
 
-/** L3. */
+/** See L3 in the file header. */
 function inReadingOrder(line: readonly Piece[]): readonly Piece[] {
   if (!line.some(isRightToLeft)) return line;
   const out: Piece[] = [];

@@ -219,13 +219,13 @@ const locales: Readonly<Record<ReportLanguage, string>> = { en: "en-GB", de: "de
 export interface ReportWriter {
   readonly say: (text: ReportText, values?: Readonly<Record<string, string | number>>) => string;
   readonly points: (points: number) => string;
-  /** In the zone of the written time, or else UTC. null: not a time. */
+  /** Writes the date in the zone of the time, or else in UTC. null: the text is not a time. */
   readonly date: (iso: string) => string | null;
   readonly duration: (ms: number) => string;
   readonly days: (count: number) => string;
 }
 
-/** T2. */
+/** See T2 in the file header. */
 export function reportWriter(language: ReportLanguage): ReportWriter {
   const locale = locales[language];
   const unit = (count: number, name: "day" | "hour" | "minute") =>

@@ -174,7 +174,7 @@ describe("a student's report as PDF", () => {
     expect((await read(await studentPdf(reportOf("Ada"), { at }))).text).not.toMatch("DRAFT");
   });
 
-  it("writes the number of a letter that no font has, and of an invisible one", async () => {
+  it("writes a letter without a font, and an invisible letter, as its code point", async () => {
     const { text } = await read(await studentPdf(reportOf("శ్రీ"), { at }));
     expect(text).toMatch("⟨c36⟩");
     expect(text).toMatch("⟨202e⟩");

@@ -149,7 +149,7 @@ class Writer {
     this.#add("P", `${text}:`, { size: sizes.small, colour: colours.soft });
   }
 
-  /** D2. */
+  /** See D2 in the file header. */
   #code(text: string, indent = 12, element?: Element): void {
     const draw = () => this.#text(text, { face: "mono", size: sizes.code, indent, box: colours.box });
     if (element === undefined) this.#struct("Code", draw);
@@ -247,7 +247,7 @@ class Writer {
     }
   }
 
-  /** D3. */
+  /** See D3 in the file header. */
   #drawable(runs: readonly FontRun[], face: Face): FontRun[] {
     return runs.map((run) => {
       try {

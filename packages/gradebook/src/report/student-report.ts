@@ -41,7 +41,7 @@ export interface ReportedCriterion {
   /** 0 to 1. null: not graded, or a deduction. */
   readonly share: number | null;
   readonly level: string | null;
-  /** A text of ours. */
+  /** The summary of the tests, in our own text. */
   readonly summary: string | null;
   readonly comment: { readonly by: "model" | "person"; readonly text: string } | null;
   readonly evidence: readonly { readonly file: string; readonly line: number; readonly quote: string }[];
@@ -75,7 +75,7 @@ export interface ReportInput {
   readonly submitted?: {
     readonly at: string | null;
     readonly attempt: number;
-    /** For a submission in a repository: hash of the graded commit. */
+    /** Hash of the graded commit, if the submission is in a repository. */
     readonly commit?: string;
     readonly lateness:
       | { readonly is: "unknown" }
@@ -222,7 +222,7 @@ function penaltyOf(
   return say("penaltyLate", { points: write(points), time: days(Number(late[1])), percent: write(Number(late[2])) });
 }
 
-/** S4. */
+/** See S4 in the file header. */
 function noticeOf({ grade, reviewer, releaser = null, modelCalls = 0 }: ReportInput, { say }: ReportWriter): string {
   const by = new Set(grade.criteria.flatMap((one) => (one.is === "scored" ? [one.by] : [])));
   const asked = modelCalls > 0 || by.has("llm");
