@@ -8,9 +8,9 @@ export interface Command {
 }
 
 /**
- * The input and output of a command, and its surroundings. Data goes to `out`, messages go to `err`. Control characters in text from a
- * model, a student or a command are made visible here, once for all commands (engine's visible-text.ts), so callers pass the text
- * unchanged.
+ * The input and output of a command, and its surroundings. Data goes to `out`, messages go to `err`. Text from a model, a student or a
+ * command can contain control characters. They are made visible here, once for all commands (engine's visible-text.ts). So callers pass the
+ * text unchanged.
  */
 export interface Terminal {
   out(text: string): void;

@@ -37,7 +37,7 @@ describe("finding a student", () => {
   });
 });
 
-it("findStudent chooses the best of several attempts that count, and sorts attempt 9 before attempt 11", () => {
+it("findWork chooses the best of several attempts that count, and sorts attempt 9 before attempt 11", () => {
   const attempt = (number: number, points: number) =>
     workOf("1", gradeOf([points, 0]), { key: `1#${number}`, attempt: number });
   const listed = [attempt(1, 1), attempt(10, 2), attempt(11, 3), attempt(9, 6)];

@@ -3,8 +3,8 @@
  * `median-1.py`. Pure.
  *
  * C1  A suffix is removed only if the submission has no file of the plain name, and no other file that would get it.
- * C2  If the class requires files, the plain name must fulfil a requirement that the submission does not fulfil otherwise, and no other
- *     requirement may depend on the suffix.
+ * C2  If the class requires files, the plain name must fulfil a requirement that is otherwise not fulfilled. No other requirement may
+ *     depend on the suffix.
  * C3  If no requirement decides, more of the other submissions must have the plain name than have it with a suffix. If students submit
  *     `part-1.py` and `part-2.py`, these are the real names.
  * C4  All other files keep their names. A note of the submission reports a changed name.

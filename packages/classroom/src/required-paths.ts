@@ -6,8 +6,8 @@
  * Q2  The Unicode form does not count: ü as one character and as two are equal. The submission gets the teacher's spelling, because the
  *     teacher's tests open the file by it.
  * Q3  Upper and lower case differ.
- * Q4  The folder around all files is kept if the submission then lacks fewer required files, or the same number and a required path begins
- *     with the folder's name.
+ * Q4  The single folder around all files is kept if fewer required files are missing with it. If the number is equal, it is kept if a
+ *     required path begins with its name.
  */
 import { showName } from "@markmill/submission";
 

@@ -10,7 +10,10 @@
 
 const PLACES = 3;
 const UNITS = 1_000;
-/** Reached points are rounded to this part of a point before they are floored to a step: a share of 0.333333333 is a third. */
+/**
+ * Reached points are rounded to this fraction of a point before they are rounded down to a step. So a share of 0.333333333 counts as a
+ * third.
+ */
 const REACHED = 1_000_000n;
 
 interface Ratio {

@@ -38,7 +38,7 @@ export function mostPoints({ criteria }: Rubric): number {
   return sumPoints(criteria.map(({ points }) => Math.max(0, points)));
 }
 
-/** The distance between two neighbouring marks, for "within one step". */
+/** The distance between two neighbouring marks. It defines "within one step". */
 export function stepOf({ points, scale }: Criterion): number {
   switch (scale.is) {
     case "binary":

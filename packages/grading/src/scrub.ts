@@ -2,14 +2,14 @@
  * Removes names from text before a model sees it. It works line by line, so that a line keeps its number and evidence can be found in the
  * text that the model saw.
  *
- * For every student of the class it removes full names in either order, also inside a longer word (`JaneDoeSolver`, `janedoe1`, a sentence
- * in a script without spaces), e-mail addresses, and ids and logins of five characters or more.
- * For the authors of the submission it also removes first and last names alone where they are written as names, and shorter ids.
- * For any person it removes e-mail addresses, home folders, and the text after @author, Author: or a commit's author.
+ * Names of every student of the class: full names in either order, also inside a longer word (`JaneDoeSolver`, `janedoe1`, a sentence in a
+ * script without spaces); e-mail addresses; ids and logins of five characters or more.
+ * Names of the submission's authors: also first and last names alone where they are written as names, and shorter ids.
+ * Data of any person: e-mail addresses, home folders, and the text after @author, Author: or a commit's author.
  *
  * S1  A roster entry that consists of ordinary words (ordinary-words.ts, and the words of the teacher's own texts) changes only the
  *     student's own submission. `unscrubbed` lists these entries, so that the teacher can be informed.
- * S2  The exception is a full name with a word that is also a name: it is removed where both words are capitalised and next to each other.
+ * S2  The exception is a full name with a word that is also a name. It is removed where both words are capitalised and next to each other.
  *     `Mark Grant` is removed everywhere. `Will Power` contains a program word, so it is removed from text and kept in code. `Max Points`
  *     consists of program words, so it is kept. Names that the teacher's own texts contain in this form are kept too.
  * S3  In the student's own submission an ordinary word is removed only where it is written as a name and the line is not code.
@@ -333,7 +333,7 @@ function isOrdinaryId(parts: readonly string[], authored: AuthoredWords): boolea
   return parts.length > 0 && parts.every((part) => isOrdinaryIdentifier(part) || authored.words.has(part));
 }
 
-/** S2: how the ordinary words of a full name must be written to be removed. null: they are never removed. */
+/** S2: returns in which form a full name of ordinary words must be written to be removed. null: it is never removed. */
 function writtenName(parts: readonly string[], { pairs }: AuthoredWords): "title" | "title prose" | null {
   if (parts.length < 2) return null;
   if (parts.some((part, index) => index > 0 && pairs.has(`${parts[index - 1]} ${part}`))) return null;

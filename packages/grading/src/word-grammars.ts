@@ -22,7 +22,7 @@ export interface Grammar {
   readonly line?: readonly string[];
   /** A line comment must begin at the start of a word. */
   readonly lineBeginsWord?: boolean;
-  /** Marks that comment out a line only at its start. */
+  /** Marks that begin a comment only at the start of a line. */
   readonly first?: readonly string[];
   readonly block?: readonly (readonly [string, string])[];
   readonly nested?: boolean;

@@ -1,7 +1,7 @@
 /**
- * Refuses --script and --sandbox if another process works for the run. A client must not tell a server's worker which endpoint to call,
- * which would be an address on the worker's machine, nor in which sandbox to run a student's program. Both are decided by the operator of
- * that machine.
+ * Refuses --script and --sandbox if another process works for the run. A client must not choose the endpoint that a server's worker calls,
+ * because that is an address on the worker's machine. It must not choose the sandbox for a student's program either. The operator of that
+ * machine decides both.
  */
 import type { Config } from "@markmill/config";
 import { WrongInput } from "./wrong-input.ts";

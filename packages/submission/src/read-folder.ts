@@ -109,8 +109,8 @@ export async function readFolder(folder: string, { limits, without }: FolderOpti
 }
 
 /**
- * A path of the opened folder itself, even if another folder has its name by now. On systems other than Linux there is no such path, so the
- * name is used, and only the last part of a path is guaranteed not to be a link.
+ * A path of the opened folder itself, even if another folder has its name by now. Only Linux has such a path. Other systems use the name;
+ * then only the last part of the path is guaranteed not to be a link.
  */
 function baseOf(handle: FileHandle, at: string): string {
   return process.platform === "linux" ? `/proc/self/fd/${handle.fd}` : at;

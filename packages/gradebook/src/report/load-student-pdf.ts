@@ -1,5 +1,5 @@
 /**
- * Writes PDF reports in a separate thread. Its libraries take 0.15 s of processor time to load, which most commands do not need, and a long
+ * Writes PDF reports in a separate thread. Its libraries take 0.15 s of processor time to load, and most commands do not need them. A long
  * report in some scripts takes many seconds to lay out.
  */
 import { createThreadCalls } from "@markmill/thread";

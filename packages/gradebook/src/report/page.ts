@@ -1,6 +1,6 @@
 /**
- * The frame of a report: one HTML file that loads nothing. The page either has no script, and then the browser runs none, or it has our
- * script, and then the browser runs only this one, by its hash.
+ * The frame of a report: one HTML file that loads nothing. A page without a script forbids all scripts. A page with our script allows only
+ * this one, by its hash.
  */
 import { createHash } from "node:crypto";
 import { html } from "./markup.ts";

@@ -3,10 +3,10 @@
  * are made from it.
  *
  * S1  Hidden tests, flags and guidance are not included, so no form can show them.
- * S2  Texts by others keep their author: a quotation of a file, output of a test, a comment of a model or of a person. Each form shows them
- *     as a quotation of that author, never as its own text.
- * S3  If a submission was flagged for words to the grader, words of a model are left out until a person has reviewed the submission,
- *     because the model may repeat them.
+ * S2  Texts by others carry the name of their author: a quotation of a file, output of a test, a comment of a model or of a person. Each
+ *     form shows them as a quotation of that author, never as its own text.
+ * S3  If a submission was flagged for words to the grader, the report leaves out words of a model until a person has reviewed the
+ *     submission. The model may repeat the flagged words.
  * S4  AI is named only if a model was called.
  */
 import { type CriterionGrade, type Grade, isVisible, type Moment } from "@markmill/grading";
