@@ -26,7 +26,7 @@ describe("the end of a class", () => {
     [standing({ waiting: 5, running: 1 }, { state: { is: "paused", by: "person", reason: "r" } }), null],
     [standing({ succeeded: 5 }, { state: { is: "paused", by: "person", reason: "r" } }), "finished"],
     [standing({ waiting: 5 }, { state: { is: "cancelled", reason: "r" } }), "cancelled"],
-  ])("is reached when no submission continues on its own (%#)", (given, is) => {
+  ])("is detected only when no submission continues on its own (%#)", (given, is) => {
     expect(classEnd(given)?.is ?? null).toBe(is);
   });
 

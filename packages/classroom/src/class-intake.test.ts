@@ -497,7 +497,7 @@ describe("a submission of several students", () => {
   const counted = ({ submissions }: Awaited<ReturnType<typeof readClass>>) =>
     Object.fromEntries(submissions.map(({ label, countsFor }) => [label, countsFor]));
 
-  it("causes a question to the students on the roster if an unknown person submitted it with them", async () => {
+  it("leads to a question about its students on the roster if an unknown person submitted it with them", async () => {
     const found = await both(exported(submission("s1", "10:00", "ada", "zed")), { roster: tutorial });
     expect(found.submissions).toEqual([]);
     expect(found.unmatched).toMatchObject([{ name: "s1", why: "ambiguous", may: ["ada"] }]);

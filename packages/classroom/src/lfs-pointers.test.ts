@@ -26,7 +26,7 @@ describe("a pointer of Git LFS", () => {
     [{ "a.py": "x", "data.npy": pointer }, ["data.npy"], ["a.py"], ["data.npy"]],
     [{ "a.py": "x", "data/x.npy": pointer }, ["**/*.npy"], ["a.py"], ["data/x.npy"]],
     [{ "a.py": "x", "b.npy": "real", "c.npy": pointer }, ["*.npy"], ["a.py", "b.npy"], []],
-  ])("in %j with %j required", (files, requires, left, needed) => {
+  ])("is found among the files %j with %j required", (files, requires, left, needed) => {
     expect(look(files, requires)).toMatchObject({ left, needed, notes: 1 });
   });
 

@@ -18,7 +18,7 @@ import { TeamNames } from "./team-names.ts";
 
 export type Match =
   | { readonly is: "matched"; readonly by: readonly Member[]; readonly group: string | null }
-  /** `why` ends the sentence "could be the work of …:". `also`: students who are certainly authors, together with one of the candidates. */
+  /** `why` ends the sentence "could be the work of …:". `also`: students who are certainly authors, with one of the candidates. */
   | {
       readonly is: "ambiguous";
       readonly among: readonly Member[];

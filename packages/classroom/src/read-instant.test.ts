@@ -96,7 +96,7 @@ describe("reading a time", () => {
     ["12 November 2026, 11:59 p.m.", "2026-11-12T23:59:00.000Z"],
     ["29 February 2028, 5:16 AM", "2028-02-29T05:16:00.000Z"],
     ["5/5/2026 17:16", "2026-05-05T17:16:00.000Z"],
-  ])("gives for %s: %s", (text, instant) => expect(at(text)).toBe(instant));
+  ])("reads %s as %s", (text, instant) => expect(at(text)).toBe(instant));
 
   it("chooses the earlier instant in the hour that autumn repeats, and the hour after the change in the hour that spring omits", () => {
     expect(at("2026-10-25 02:30", "Europe/Berlin")).toBe("2026-10-25T00:30:00.000Z");

@@ -121,7 +121,7 @@ describe("the address of a repository", () => {
     });
     afterAll(() => rm(folder, { recursive: true, force: true }));
 
-    it("is accepted only below the folder of the class, also through a link", async () => {
+    it("is accepted only below the folder of the class, also if a link leads out of it", async () => {
       const places = { folder: join(folder, "class") };
       const { url } = await readAddress(`file://${folder}/class/repos/ada.git`, places);
       expect(url).toMatch(/class\/repos\/ada\.git$/);

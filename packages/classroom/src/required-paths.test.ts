@@ -30,7 +30,7 @@ describe("a required path", () => {
     [nfd, [nfc], true],
     ["Ü*.java".normalize("NFD"), [nfc], true],
     ["?bung.java", [nfd], true],
-  ])("%s with the files %j: %s", (wanted, paths, found) => {
+  ])("%s is matched by one of %j: %s", (wanted, paths, found) => {
     expect(missingPaths([wanted], paths)).toEqual(found ? [] : [wanted]);
   });
 
@@ -60,7 +60,7 @@ describe("the folder around a submission", () => {
     [["*/Main.java"], "src", ["Main.java"], true],
     [[], "src", ["Main.java"], false],
     [["Übung/a.c".normalize("NFC")], "Übung".normalize("NFD"), ["a.c"], true],
-  ])("with the files %j, the folder %s and required %j is kept: %s", (requires, folder, inside, kept) => {
+  ])("with required paths %j, the folder %s around the files %j is kept: %s", (requires, folder, inside, kept) => {
     expect(keepsFolder(requires, folder, inside)).toBe(kept);
   });
 });

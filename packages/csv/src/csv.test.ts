@@ -81,16 +81,16 @@ describe("bytes of a table", () => {
   });
 });
 
-describe("a cell that begins like a formula", () => {
+describe("formulas in cells", () => {
   it.each(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "＝1", "\u2212 2"])(
-    "is made harmless in %j",
+    "are made harmless in %j",
     (text) => {
       expect(looksLikeFormula(text)).toBe(true);
       expect(guardCell(text)).toBe(`'${text}`);
     },
   );
 
-  it.each(["", "a=b", "Well done", "3 of 4", "'quoted"])("is not recognised in %j, which stays unchanged", (text) => {
+  it.each(["", "a=b", "Well done", "3 of 4", "'quoted"])("are not found in %j, which stays unchanged", (text) => {
     expect(guardCell(text)).toBe(text);
   });
 });

@@ -151,7 +151,7 @@ describe("gradeWork", () => {
   });
 });
 
-describe("test results", () => {
+describe("test results of a criterion", () => {
   it("count only with the nonce of the session", () => {
     expect(readTestResults('{"tests":[]}', NONCE).is).toBe("forged");
     expect(readTestResults(`{"nonce":["${NONCE}"],"tests":[]}`, NONCE).is).toBe("forged");

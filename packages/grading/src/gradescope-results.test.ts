@@ -224,7 +224,7 @@ describe("reading results.json of a Gradescope autograder", () => {
       }
     });
 
-    it("does not give the total score to one criterion that is regraded alone", () => {
+    it("does not give the total score to a criterion that is regraded alone", () => {
       const tests = { is: "read" as const, ...testsOfGradescope(read({ score: 2, tests: both })) };
       const standing = gradeWork({ criteria: two }, { tests, verdicts: null });
       expect(regradeCriterion({ criteria: two }, standing, "a", { tests, verdicts: null }).points).toBe(15);
