@@ -34,7 +34,7 @@ const noJail: Finding[] = [{ check: "jail", state: "fail", message: "SANDBOX_TOO
 const states = (engines: readonly EngineStanding[], jail: readonly Finding[] = [], accept: "old-engine"[] = []) =>
   weighSandboxes(engines, jail, accept).flatMap(({ check, state }) => (state === "ok" ? [] : `${check} ${state}`));
 
-it("doctor --sandbox: an engine without sessions is not a failure while commands run elsewhere", () => {
+it("doctor --sandbox: an engine that can run no sessions is not a failure while commands run elsewhere", () => {
   for (const code of ["SANDBOX_ENGINE_UNREACHABLE", "SANDBOX_LIMIT_UNSUPPORTED"] as const) {
     expect(states([away(code), engine("b")])).toEqual(["engine warn"]);
     expect(states([away(code)], jailed)).toEqual(["engine warn"]);
