@@ -107,7 +107,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
           ...(criterion === undefined ? {} : { criterion }),
           ...(plan === null ? {} : { definition: plan.definition }),
         });
-        // Submissions that wait since a wrong start are active, and continue with the others.
+        // Submissions that wait because of wrong settings at the start count as active. They are resumed with the others.
         const held = (await batches.get(batch.id))?.troubles.some((one) => one.held) === true;
         const rings = held ? (await batches.resume(batch.id)).rings : [];
         if (await mustWork(stack, config)) await workForBatch(stack, batch.id);
