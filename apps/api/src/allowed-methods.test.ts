@@ -21,7 +21,7 @@ describe("allowedMethods", () => {
     expect(methodsOf("/board/static/js/a.js")).toEqual(["GET"]);
   });
 
-  it("knows no other address, whatever routes take every address", () => {
+  it("finds no other address, even if there are routes for every address", () => {
     for (const path of ["", "/", "/v1", "/v1/runs/", "/v1/runs//cancel", "/v1/runs/x/y/z", "/v2/runs", "/board"]) {
       expect(methodsOf(path), path).toBeNull();
     }

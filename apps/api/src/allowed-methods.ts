@@ -1,8 +1,8 @@
 /**
- * Finds the methods of an address; null if no route has the address. A wrong method is then 405 and a wrong address 404.
+ * Finds the methods of an address, or null if no route has the address. So a wrong method gives 405 and a wrong address 404.
  *
- * `routes` are written as the router has them: `:name` stands for one part of a path, `*` for the rest of it. A route that takes every address
- * (the preflight of CORS) says nothing of one.
+ * `routes` are written in the router's form: `:name` stands for one part of a path, `*` for the rest of it. A route for every address (the
+ * preflight of CORS) is ignored.
  */
 export function allowedMethods(
   routes: readonly { readonly method: string; readonly url: string }[],

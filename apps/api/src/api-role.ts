@@ -19,7 +19,7 @@ Example:
   async begin({ store, queues, telemetry, log: tell }, { config, cwd }) {
     const catalogue = await readCatalogue(config, cwd);
     const served = await serveApi({ config, store, queues, catalogue, telemetry, tell });
-    // Not through the log: logs are kept.
+    // Written to stderr and not to the log, because logs are kept.
     if (served.firstKey !== null) process.stderr.write(`first key, shown this once: ${served.firstKey}\n`);
     return { facts: { url: served.url }, close: served.close };
   },

@@ -2,7 +2,7 @@ import type { RouteName } from "@markmill/contract";
 
 type Details = { readonly [name: string]: string | number | boolean | null };
 
-/** Fields of a body that say what was asked for and are no secret and nobody's text. */
+/** Body fields that describe the request and contain no secrets and no personal text. */
 const told: Partial<Record<RouteName, readonly string[]>> = {
   saveDefinition: ["root"],
   startRun: ["definition", "submission"],

@@ -1,6 +1,6 @@
 /**
- * Ends a server: nothing new is taken, what is under way is answered, and then the connections are closed. A client that does not take
- * its answer, or does not finish its request, is waited for so long and no longer.
+ * Closes a server: it accepts no new requests, answers the open ones, and then closes the connections. A client that does not read its
+ * answer, or does not finish its request, gets a limited time.
  */
 import type { Server } from "node:http";
 import type { FastifyInstance } from "fastify";
@@ -8,7 +8,7 @@ import type { FastifyInstance } from "fastify";
 const patienceMs = 15_000;
 const lookMs = 50;
 
-/** How many requests are under way. A connection that has asked for nothing has none. */
+/** Counts the open requests. A connection without a request counts as none. */
 export function countUnderWay(server: Server): () => number {
   let count = 0;
   server.on("request", (_request, response) => {

@@ -1,4 +1,4 @@
-/** How many streams are open: they cost a query every half second each. */
+/** Counts the open streams, because each costs a query every half second. */
 
 import type { ApiSettings } from "./parts.ts";
 import type { Principal } from "./principal.ts";
@@ -6,7 +6,7 @@ import { Refusal } from "./refusal.ts";
 
 export interface Streams {
   readonly open: number;
-  /** Throws a Refusal where there are too many. Returns how to leave. */
+  /** Throws a Refusal if there are too many. Returns a function that leaves the stream. */
   enter(principal: Principal | null): () => void;
 }
 
@@ -24,7 +24,7 @@ export function countStreams({ mostStreams, mostStreamsOfTenant, mostStreamsEach
     },
     enter(principal) {
       const who = principal?.actor ?? "";
-      // Whoever makes many keys has no more for it.
+      // A tenant's limit covers all its keys, so more keys do not give more streams.
       const tenant = `tenant ${principal?.tenant ?? ""}`;
       const own = by.get(who) ?? 0;
       const theirs = by.get(tenant) ?? 0;

@@ -1,7 +1,8 @@
 /**
- * The server: Fastify with the contract's routes. It holds nothing between requests but counters; any number may run side by side.
+ * Creates the server: Fastify with the contract's routes. It keeps no state between requests except counters; any number of servers can run
+ * side by side.
  *
- * kill -9 at any line: a change is one commit in Postgres, made or not; its jobs are enqueued by the supervisor.
+ * On kill -9 at any line, a change is one commit in Postgres, which was made or not. The supervisor enqueues its jobs.
  */
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
@@ -35,35 +36,35 @@ import { weighJson } from "./weigh-json.ts";
 declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
-    /** Of the client, also after it has hung up, when `ip` is gone. */
+    /** The client's address. It stays available after the client has disconnected, when `ip` is gone. */
     address: string;
-    /** The audit log has its entry, or will have it from its handler. */
+    /** The audit log has the entry, or its handler will write it. */
     audited: boolean;
   }
   interface FastifyContextConfig {
-    /** The contract's name of the route; absent: it is none of the contract's. */
+    /** The contract's name of the route. Absent: the route is not in the contract. */
     contract?: RouteName;
     access?: Route["access"];
   }
 }
 
-/** A header, and all of them; Node answers 431. */
+/** The limit for a header, and for all headers together. Beyond it, Node answers 431. */
 const headerBytes = 16 * 1024;
-/** For the headers; a client that sends them one by one is let go. */
+/** The time limit for the headers. A client that sends them too slowly is disconnected. */
 const headersMs = 15_000;
-/** For the whole request, an upload over a slow line included. */
+/** The time limit for the whole request, including an upload over a slow line. */
 const requestMs = 300_000;
 
 const compressible =
   /^(?:application\/(?:problem\+)?json|text\/(?:html|plain|css|javascript)|application\/javascript|image\/svg)/;
 
-/** By the code that Node gives it. */
+/** Problems by Node's error code. */
 const connectionProblems: Readonly<Record<string, ProblemCode>> = {
   HPE_HEADER_OVERFLOW: "HEADERS_TOO_LARGE",
   ERR_HTTP_REQUEST_TIMEOUT: "TIMED_OUT",
 };
 
-/** A route as the router has it, the board's included. */
+/** A route in the router's form, including the board's. */
 interface RouteFacts {
   readonly method: string;
   readonly url: string;
@@ -74,7 +75,7 @@ interface RouteFacts {
 export interface Api {
   readonly app: FastifyInstance;
   readonly routes: readonly RouteFacts[];
-  /** No new requests, streams end, what is under way is finished. */
+  /** Refuses new requests, ends streams, and finishes the open requests. */
   close(): Promise<void>;
 }
 
@@ -89,10 +90,11 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     requestTimeout: requestMs,
     keepAliveTimeout: 30_000,
     maxRequestsPerSocket: 10_000,
-    // What comes while it ends, over a connection that stands, is still answered: the connection is closed after it (close-server.ts).
+    // A request that arrives on an open connection during the shutdown is still answered. The connection is closed after it
+    // (close-server.ts).
     return503OnClosing: false,
     forceCloseConnections: "idle",
-    // Of the board: routes of the contract name HEAD themselves.
+    // This setting is for the board. The contract's routes list HEAD themselves.
     exposeHeadRoutes: true,
     onProtoPoisoning: "error",
     onConstructorPoisoning: "error",
@@ -101,7 +103,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     frameworkErrors: (error, request, reply) => answerProblem(parts, error, request, reply),
     clientErrorHandler: (error, socket) => {
       if (error.code === "ECONNRESET" || !socket.writable) return;
-      // A connection that was opened ahead and never used, as browsers do: nobody waits for an answer.
+      // A browser opened this connection in advance and never used it, so no client waits for an answer.
       if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && "bytesRead" in socket && socket.bytesRead === 0) {
         socket.destroy();
         return;
@@ -126,12 +128,12 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     noteRefusedRoute(parts, request, statusOf(error, request));
     answerProblem(parts, error, request, reply);
   });
-  /** Says what is wrong with an address or its method. The answer names the methods of the address. */
+  /** Describes what is wrong with an address or its method. The answer names the methods of the address. */
   const nothingThere = ({ method, url }: FastifyRequest, reply: FastifyReply): Refusal => {
     const path = url.split("?")[0] ?? "";
     const detail = `There is no ${method} ${path.slice(0, 200)}.`;
     const allowed = allowedMethods(routes, path);
-    // A file of the board that is not there: its address takes the method.
+    // A missing file of the board: its address accepts the method.
     if (allowed === null || allowed.includes(method)) {
       return new Refusal("NOT_FOUND", { detail, hint: "GET /openapi.json lists what there is." });
     }
@@ -139,7 +141,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     return new Refusal("METHOD_NOT_ALLOWED", { detail, hint: `This address takes ${allowed.join(", ")}.` });
   };
   app.setNotFoundHandler((request, reply) => answerProblem(parts, nothingThere(request, reply), request, reply));
-  // An empty body is none, whatever type it says it has.
+  // An empty body counts as no body, whatever its content type is.
   const readJson = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
@@ -160,12 +162,12 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   const walls = await securityHeaders(settings.publicUrl?.startsWith("https:") === true);
   if (settings.corsOrigins.length > 0) {
     await app.register(cors, {
-      // As browsers write an origin: small letters, without the port that its scheme has anyway.
+      // The origin is written as browsers write it: lower case, without the default port.
       origin: settings.corsOrigins.map((one) => URL.parse(one)?.origin ?? one),
       methods: ["GET", "HEAD", "POST", "PATCH", "DELETE"],
       exposedHeaders: ["allow", "content-disposition", "etag", "location", "retry-after", "x-request-id"],
       maxAge: 600,
-      // OPTIONS of other programs than browsers: answered alike, not with a text of the plugin's own.
+      // OPTIONS requests from other programs than browsers get the API's answer, not a text of the plugin.
       strictPreflight: false,
     });
   }
@@ -189,9 +191,9 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     errorResponseBuilder: (_, { ttl }) =>
       new Refusal("RATE_LIMITED", { detail: `Try again in ${Math.ceil(ttl / 1000)} s.` }),
   });
-  // After the limit has counted, before anything of the body is read.
+  // After the rate limit has counted the request, and before its body is read.
   app.addHook("preParsing", async (request, reply) => {
-    // Whatever its body is, and whether or not it can be read.
+    // This check does not depend on the body, so it works even if the body cannot be read.
     if (request.is404) throw nothingThere(request, reply);
     permit(request, accessOf(request), request.principal, settings.publicUrl);
   });
@@ -211,7 +213,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   return { app, routes, close: () => closeServer(app, underWay) };
 }
 
-/** A route that does not say who may use it is the board's: for ops alone. */
+/** A route without an access rule is the board's, so it is for the role ops alone. */
 function accessOf(request: FastifyRequest): Route["access"] {
   const { access } = request.routeOptions.config;
   if (access !== undefined) return access;
@@ -227,7 +229,7 @@ function answerProblem(parts: ApiParts, error: unknown, request: FastifyRequest,
   const problem = problemOf(error, request.id);
   tellFailure(parts, error, request, problem);
   if (problem.status === 401) void reply.header("www-authenticate", 'Bearer realm="markmill"');
-  // What was not read of the body is not waited for.
+  // The server does not wait for the unread rest of the body.
   if (problem.status === 413 || problem.status === 415 || request.body instanceof Readable)
     void reply.header("connection", "close");
   if (problem.status === 503) void reply.header("retry-after", "2");

@@ -5,7 +5,7 @@ const letters = ["a", "b", "c", "d", "e"];
 const same = (one: string) => one;
 
 describe("cutPage", () => {
-  it.each([1, 2, 3, 4, 5, 6])("gives every item once over pages of %i", (limit) => {
+  it.each([1, 2, 3, 4, 5, 6])("returns every item once over pages of %i", (limit) => {
     const seen: string[] = [];
     let pages = 0;
     for (let cursor: string | null | undefined; cursor !== null; pages += 1) {
@@ -18,11 +18,11 @@ describe("cutPage", () => {
     expect(pages).toBe(Math.ceil(letters.length / limit));
   });
 
-  it("gives an empty list for nothing", () => {
+  it("returns an empty page for an empty list", () => {
     expect(cutPage([], same, { limit: 5 })).toEqual({ items: [], next: null });
   });
 
-  it("refuses a cursor that names nothing in the list", () => {
+  it("refuses a cursor that names no item in the list", () => {
     expect(() => cutPage(letters, same, { limit: 2, cursor: "gone" })).toThrow(
       expect.objectContaining({ code: "INVALID" }),
     );

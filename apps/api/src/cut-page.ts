@@ -1,6 +1,6 @@
 /**
- * A page of a list that is short enough to be read whole: users, keys, versions. The cursor is the id of the last item of the page before.
- * If that item is gone meanwhile, the cursor is refused: the client begins again rather than miss an item.
+ * Cuts pages from a list that is short enough to be read whole: users, keys, versions. The cursor is the id of the last item of the
+ * previous page. If that item no longer exists, the cursor is refused, so that the client starts again and misses no item.
  */
 import { Refusal } from "./refusal.ts";
 

@@ -1,7 +1,7 @@
 /**
- * Compiles uploads. A small one is compiled at once; a large one takes seconds, and goes to a thread of its own, so that everybody else is
- * answered meanwhile. The thread is started for the first one and holds nothing: it dies with an upload that it cannot bear (memory), and
- * the next one gets a new thread. After `mostMs` an upload is given up, and the thread with it.
+ * Compiles uploaded definitions. A small one is compiled at once. A large one takes seconds and is compiled in a separate thread, so that
+ * other requests are answered meanwhile. The thread starts with the first large upload and keeps no state: if an upload exceeds its memory,
+ * the thread ends, and the next upload gets a new one. After `mostMs` the upload is cancelled and the thread is stopped.
  */
 import type { Worker } from "node:worker_threads";
 import { startThread } from "@markmill/base";
@@ -13,10 +13,10 @@ export interface DefinitionLoader {
   close(): Promise<void>;
 }
 
-/** Characters: they compile in a few milliseconds. */
+/** The limit in characters. Smaller uploads compile in a few milliseconds. */
 const small = 32 * 1024;
 const mostMs = 60_000;
-/** Uploads that wait for the thread. Each may hold 32 MiB. */
+/** The number of uploads that may wait for the thread. Each may hold 32 MiB. */
 const mostWaiting = 8;
 const mostHeapMb = 1_024;
 
@@ -34,7 +34,7 @@ export function createDefinitionLoader(environment: readonly string[]): Definiti
   let timer: NodeJS.Timeout | null = null;
   let drawn = 0;
 
-  /** The first one that waits is with the thread. */
+  /** The thread works on the first waiting upload. */
   function next(): void {
     const [first] = waiting;
     if (first === undefined) return;

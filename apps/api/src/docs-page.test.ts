@@ -4,14 +4,14 @@ import { docsPage } from "./docs-page.ts";
 
 const { html } = docsPage(openapiDocument("1.2.3"));
 
-it("every event of a webhook stands there with an example", () => {
+it("the docs page shows every webhook event with an example", () => {
   for (const type of ["run.ended", "batch.ended", "ask.opened", "grade.released", "webhook.test"]) {
     expect(html).toContain(`<code>${type}</code>`);
     expect(html).toContain(`&#34;type&#34;: &#34;${type}&#34;`);
   }
 });
 
-it("the command of every operation has each query parameter that the operation needs", () => {
+it("the docs page shows for every operation a command with each required query parameter", () => {
   const needing = Object.entries(routes as Record<string, Route>).flatMap(([name, { query }]) =>
     Object.entries(query?.shape ?? {}).flatMap(([parameter, schema]) =>
       schema.safeParse(undefined).success ? [] : [{ name, parameter }],

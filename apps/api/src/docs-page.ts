@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document as one page: nothing comes from elsewhere, so it works wherever the server is reached. Without its one script, which
- * searches, all of it can still be read.
+ * Renders the OpenAPI document as one page. It loads nothing from other servers, so it works wherever the server is reachable. Its only
+ * script is for the search; without it the page can still be read.
  */
 import { createHash } from "node:crypto";
 
@@ -39,7 +39,7 @@ input[type=search]{font:inherit;width:100%;box-sizing:border-box;padding:.5rem;m
 h3{font-size:1rem;margin:1rem 0 .25rem}
 @media(prefers-color-scheme:dark){body{color:#e8e8e6;background:#191919}pre{background:#262626}td,th,details{border-color:#444}a{color:#8ab8f0}}`;
 
-/** Hides what does not have every word that was typed; `/` goes to the box. */
+/** Hides entries that lack one of the typed words. `/` moves to the search box. */
 const script = `const box=document.getElementById("search"),none=document.getElementById("none"),all=[...document.querySelectorAll("main>section")];
 const find=()=>{const words=box.value.toLowerCase().split(/\\s+/).filter(Boolean);let found=0;
 for(const section of all){let here=0;for(const one of section.querySelectorAll("details")){const text=one.textContent.toLowerCase();

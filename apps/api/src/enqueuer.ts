@@ -1,10 +1,13 @@
-/** The queue as the API has it: enqueued and not waited for. */
+/** The queue as the API uses it: jobs are enqueued without waiting. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queues } from "@markmill/queue";
 import type { Enqueuer } from "./parts.ts";
 
 const countsMs = 2_000;
-/** Enqueues on their way; more are left to the supervisor, so that a queue that hangs fills no memory. */
+/**
+ * At most this many jobs are being enqueued at once. The supervisor enqueues the others, so that a queue that hangs does not fill the
+ * memory.
+ */
 const mostOnTheirWay = 20_000;
 
 export function enqueuerOf(queues: Pick<Queues, "enqueue" | "counts" | "probe">): Enqueuer {

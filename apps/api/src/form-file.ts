@@ -1,10 +1,10 @@
 /**
- * The one file of a form (`multipart/form-data`), as `curl -F file=@answer.py` and browsers send it.
+ * Reads the single file of a form (`multipart/form-data`), as `curl -F file=@answer.py` and browsers send it.
  *
- * F1  The bytes of the file and nothing of the envelope around it are handed on, as they come.
- * F2  A form has exactly one file. A form that begins with a text field or has no file is refused before anything is handed on. A second file
- *     or a text field after the file ends the content with a refusal, so that the handler stores nothing.
- * F3  A form that stops in the middle ends the content with a refusal.
+ * F1  Only the bytes of the file are passed on, as they arrive, without the form around them.
+ * F2  A form must contain exactly one file. A form that begins with a text field or has no file is refused before any byte is passed on. A
+ *     second file, or a text field after the file, ends the content with a refusal, so that the handler stores nothing.
+ * F3  A form that ends early ends the content with a refusal.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { PassThrough, type Readable } from "node:stream";
@@ -12,7 +12,7 @@ import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/bus
 import { Refusal } from "./refusal.ts";
 
 export interface FormFile {
-  /** As the client calls it, without folders; null: it gave no name. */
+  /** The client's file name without folders. null: there was none. */
   readonly name: string | null;
   readonly content: AsyncIterable<Uint8Array>;
 }
@@ -28,10 +28,10 @@ export async function formFile(headers: IncomingHttpHeaders, body: Readable): Pr
     body.unpipe(form);
     body.resume();
   };
-  // The content may fail before a handler reads it; without a listener the process would end.
+  // The content can fail before a handler reads it. Without a listener, that error would end the process.
   content.on("error", () => {});
   form.on("file", (field: string, file: BusboyFileStream, name: string | undefined, encoding: string) => {
-    // A browser sends a form whose file was not chosen as an empty file without a name.
+    // If no file was chosen, a browser sends an empty file without a name.
     if (name === "" || name === undefined) {
       file.resume();
       refuse(noFile(`The part ${quoted(field)} has no file name, so it is no file.`));
@@ -51,7 +51,7 @@ export async function formFile(headers: IncomingHttpHeaders, body: Readable): Pr
     }
     found = true;
     file.on("error", (error: Error) => refuse(broken(error)));
-    // The content ends with the form, not with the file: a second file may follow.
+    // The content ends with the form, not with the file, because a second file may follow.
     file.pipe(content, { end: false });
     resolve({ name, content });
   });
@@ -87,7 +87,7 @@ function openForm(headers: IncomingHttpHeaders): BusboyInstance {
   }
 }
 
-/** Of a part: its bytes are those of the file. */
+/** Encodings of a part in which its bytes are those of the file. */
 const plain: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
 
 const oneFile = "Send one file: curl -F file=@answer.py. Several files go into one .zip or .tar.gz.";

@@ -1,4 +1,4 @@
-/** What a handler is: a function typed by its route, which knows nothing of Fastify. */
+/** Defines a handler: a function typed by its route that does not depend on Fastify. */
 import type { Asked, Route, RouteName, Routes } from "@markmill/contract";
 import type { AuditAsked, TenantAccess, TenantStore } from "@markmill/store";
 import type { z } from "zod";
@@ -7,10 +7,10 @@ import type { Upload } from "./upload-of.ts";
 
 export interface Caller {
   readonly principal: Principal;
-  /** All that they may see. */
+  /** Everything that the caller may see. */
   readonly store: TenantStore;
   readonly access: TenantAccess;
-  /** For what lasts: whether they may see it now. */
+  /** Used by long requests: whether the caller may still see the data. */
   stillMay(): Promise<boolean>;
 }
 
@@ -19,31 +19,31 @@ export interface Request<R extends Route> extends Asked<R> {
   readonly address: string;
   readonly secure: boolean;
   readonly caller: R["access"] extends "public" ? null : Caller;
-  /** The file that the request brings. */
+  /** The uploaded file of the request. */
   readonly upload: R extends { readonly upload: true } ? Upload : null;
-  /** What the audit log is to know of this; null: nothing. */
+  /** The audit log entry for this request. null: there is none. */
   readonly audit: AuditAsked | null;
-  /** The client has gone, or the server ends. */
+  /** Aborts when the client disconnects or the server shuts down. */
   readonly signal: AbortSignal;
 }
 
 export interface Frame {
   readonly id?: number | string;
   readonly event?: string;
-  /** null: a sign of life. */
+  /** null: a keep-alive message. */
   readonly data: unknown;
 }
 
 interface Besides {
   readonly status?: number;
-  /** What was made, for the audit log. */
+  /** The created object, for the audit log. */
   readonly target?: string;
-  /** The handler has written the entry in the audit log, with its outcome. */
+  /** The handler has already written the entry in the audit log, with its outcome. */
   readonly audited?: boolean;
   readonly location?: string;
-  /** ETag of the changed work, without quotes. */
+  /** ETag of the changed submission, without quotes. */
   readonly etag?: string;
-  /** null: the cookie is taken back. */
+  /** null: the cookie is removed. */
   readonly cookie?: { readonly value: string; readonly maxAgeMs: number } | null;
 }
 
@@ -62,8 +62,8 @@ type Reply<A extends Route["answer"]> = A extends {
 
 type Handler<R extends Route> = (request: Request<R>) => Promise<Reply<R["answer"]>>;
 
-/** One for each route of the table: one too few or one too many does not compile. */
+/** One handler for each route of the table. A missing or extra handler does not compile. */
 export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> };
 
-/** Some of them, by their names. */
+/** Some of the handlers, by name. */
 export type Some<Names extends RouteName> = Pick<Handlers, Names>;

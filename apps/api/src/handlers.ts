@@ -19,7 +19,7 @@ interface Beside {
   readonly streams: Streams;
   readonly meter: Meter;
   readonly loader: DefinitionLoader;
-  /** Aborted when the server takes no new requests. */
+  /** Aborts when the server accepts no new requests. */
   readonly closing: AbortSignal;
 }
 

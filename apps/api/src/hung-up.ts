@@ -1,12 +1,12 @@
 /**
- * Whether a request failed because its client closed the connection.
+ * Detects whether a request failed because its client closed the connection.
  *
- * H1  It did if the body had not come whole when the connection closed, or if the failure says that the connection closed.
- * H2  Any other failure is told as usual, also when the client is gone: a defect must not hide behind a client that hung up.
+ * H1  It did if the connection closed before the body was complete, or if the error reports a closed connection.
+ * H2  Any other failure is reported as usual, even if the client has disconnected: a disconnect must not hide a defect.
  */
 import type { FastifyRequest } from "fastify";
 
-/** As nginx calls it. Nobody receives it: it stands in the audit log and in the figures. */
+/** The status that nginx uses. No client receives it; it appears in the audit log and in the metrics. */
 export const hungUpStatus = 499;
 
 const closed: ReadonlySet<unknown> = new Set([

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { inTurn } from "./in-turn.ts";
 
-it("does one after the other, goes on after one that failed, and refuses when too many wait", async () => {
+it("inTurn runs one action after the other, continues after a failed one, and refuses when too many wait", async () => {
   const turn = inTurn(2);
   const seen: string[] = [];
   let open = () => {};

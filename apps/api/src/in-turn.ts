@@ -1,4 +1,4 @@
-/** What costs much is done one after the other; whoever comes when too many wait is told to come again. */
+/** Runs expensive actions one after the other. If too many wait, a new request is refused with the advice to try again. */
 import { Refusal } from "./refusal.ts";
 
 export function inTurn(mostWaiting: number): <Answer>(act: () => Promise<Answer>) => Promise<Answer> {

@@ -1,4 +1,7 @@
-/** What uploads said of themselves, so that a start need not unpack them again. Lost with the process, and then read from the tar. */
+/**
+ * Remembers facts about uploads, so that starting a run need not unpack them again. They are lost with the process, and then read from the
+ * tar.
+ */
 interface KnownSubmission {
   readonly paths: readonly string[];
   readonly notes: readonly string[];
@@ -9,10 +12,10 @@ export interface KnownSubmissions {
   keep(tenant: string, hash: string, known: KnownSubmission): void;
 }
 
-/** Characters of all that is kept, and of one of them: paths are as long as whoever uploads makes them. */
+/** Limits in characters, for all entries and for one. The client chooses the length of the paths. */
 const mostInAll = 32 * 1024 * 1024;
 const mostOfOne = 256 * 1024;
-/** What an entry and each of its texts cost besides their characters, about. */
+/** The approximate cost of an entry, and of each of its texts, in addition to its characters. */
 const overhead = 64;
 
 export function keepSubmissions(): KnownSubmissions {

@@ -1,9 +1,9 @@
-/** An upload compiled, as plain data: it passes between threads. */
+/** Compiles an upload into plain data, which can be passed between threads. */
 import { type Loaded, type Definition as LoadedDefinition, loadDefinition, type Workspace } from "@markmill/definition";
 
 export interface Upload {
   readonly root: string;
-  /** Paths that were looked at before. */
+  /** Files by path. The paths were checked before. */
   readonly files: Readonly<Record<string, string | { readonly base64: string }>>;
 }
 
@@ -16,7 +16,7 @@ export interface LoadOrder {
 export interface LoadedUpload {
   readonly definition: Pick<LoadedDefinition, "hash" | "dialect" | "root" | "programs"> | null;
   readonly findings: Loaded["findings"];
-  /** The texts it is made of, by path. */
+  /** The source texts by path. */
   readonly sources: Readonly<Record<string, string>>;
 }
 
@@ -33,7 +33,7 @@ export function loadUpload({ root, files }: Upload, environment: readonly string
   };
 }
 
-/** Files in memory: nothing of the server's own can be read by any path. */
+/** Files in memory, so that no path can read the server's own files. */
 function workspaceOf(files: Upload["files"]): Workspace {
   const bytes = new Map<string, Uint8Array>();
   for (const [path, content] of Object.entries(files)) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createLoginLimit } from "./login-limit.ts";
 
 describe("the limit of failed logins", () => {
-  it("refuses an account after its failures from whatever network, until the minute is over", () => {
+  it("refuses an account after its failures from any network, until the minute is over", () => {
     let now = 1_000;
     const limit = createLoginLimit(3, () => now);
     for (const network of ["a", "b", "c"]) expect(limit("ada", network).kind).toBe("begun");
@@ -13,7 +13,7 @@ describe("the limit of failed logins", () => {
     expect(limit("ada", "d").kind).toBe("begun");
   });
 
-  it("does not count logins that succeed", () => {
+  it("does not count successful logins", () => {
     const limit = createLoginLimit(1, () => 0);
     for (let i = 0; i < 5; i += 1) {
       const one = limit("ada", `network ${i}`);
@@ -22,7 +22,7 @@ describe("the limit of failed logins", () => {
     }
   });
 
-  it("lets a network in that logged in before, while strangers fail elsewhere", () => {
+  it("admits a network that logged in before, while strangers fail from other networks", () => {
     const limit = createLoginLimit(2, () => 0);
     const own = limit("ada", "home");
     if (own.kind === "begun") own.succeeded();

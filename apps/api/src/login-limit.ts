@@ -1,13 +1,13 @@
 /**
- * Limits failed logins per account, whatever addresses they come from. The limit per address is the router's (register-routes.ts).
+ * Limits failed logins per account, from all addresses together. The limit per address is the router's (register-routes.ts).
  *
- * L1  At most `failures` logins of one account may fail within a minute. Further ones are refused until the minute is over; a refused
- *     one does not prolong it.
- * L2  A login counts from its beginning, so that many at once are no way around L1. A login that succeeds is not counted.
- * L3  A network from which the account logged in before is not held up by what strangers do elsewhere. Logins with a key are not counted.
- * L4  An account that does not exist is counted in the same way: the answer does not tell which accounts there are.
+ * L1  At most `failures` logins of one account may fail within a minute. Further ones are refused until the minute is over. A refused login
+ *     does not prolong it.
+ * L2  A login counts from its start, so that parallel logins cannot bypass L1. A successful login is not counted.
+ * L3  Failures of strangers do not block a network from which the account logged in before. Logins with a key are not counted.
+ * L4  An account that does not exist is counted in the same way, so that the answer does not reveal which accounts exist.
  *
- * The counters are this process's own and are lost when it ends; with several processes, each counts for itself.
+ * The counters belong to this process and are lost when it ends. With several processes, each counts separately.
  */
 const windowMs = 60_000;
 const mostAccounts = 20_000;

@@ -1,4 +1,4 @@
-/** The process of the API, and nothing else. */
+/** The main file of a process that only serves the API. */
 import { runProcess } from "@markmill/stack";
 import { apiRole } from "./api-role.ts";
 

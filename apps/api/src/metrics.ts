@@ -1,4 +1,7 @@
-/** Counters of this process, and what the database and the queue say, for Prometheus and OTLP. No label has the name of anybody. */
+/**
+ * Collects metrics for Prometheus and OTLP: counters of this process, and values from the database and the queue. No label contains a
+ * person's name.
+ */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Figure } from "@markmill/telemetry";
 import type { FastifyInstance } from "fastify";
@@ -6,7 +9,7 @@ import type { Streams } from "./count-streams.ts";
 import type { ApiParts } from "./parts.ts";
 
 export interface Meter {
-  /** As Prometheus reads it. */
+  /** Writes the metrics in the Prometheus text format. */
   write(parts: ApiParts, streams: Streams): Promise<string>;
   figures(parts: ApiParts, streams: Streams): Promise<readonly Figure[]>;
 }
@@ -41,7 +44,7 @@ export function countRequests(app: FastifyInstance): Meter {
     const route = request.routeOptions.config.contract ?? "other";
     const key = `route="${route}",status="${reply.statusCode}"`;
     answered.set(key, (answered.get(key) ?? 0) + 1);
-    // A stream lasts as long as its run or its batch.
+    // The durations of streams are not recorded, because a stream lasts as long as its run or its batch.
     if (route === "streamEvents" || route === "streamBatch" || route === "listEvents") return;
     const one = timed.get(route) ?? { count: 0, sum: 0, below: boundsS.map(() => 0) };
     timed.set(route, one);
@@ -81,7 +84,7 @@ export function countRequests(app: FastifyInstance): Meter {
   };
 }
 
-/** What stands now, in this process and in all. */
+/** The current values, of this process and of all processes. */
 async function readFigures(
   { store, enqueuer }: ApiParts,
   streams: Streams,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { networkOf } from "./network-of.ts";
 
-it("an IPv4 address is one network, and 2^64 of IPv6 are one, however they are written", () => {
+it("networkOf treats an IPv4 address as one network, and 2^64 IPv6 addresses as one, in any spelling", () => {
   expect(networkOf("10.0.0.1")).toBe("10.0.0.1");
   expect(networkOf("::ffff:10.0.0.1")).toBe("10.0.0.1");
   for (const same of [

@@ -1,4 +1,4 @@
-/** Whom an address belongs to, as far as requests are counted by it: of IPv6 everybody has at least 2^64 (RFC 6177), and counts once. */
+/** Returns the network by which requests are counted. An IPv6 user has at least 2^64 addresses (RFC 6177), which count as one. */
 import { isIPv6 } from "node:net";
 
 export function networkOf(address: string): string {

@@ -1,11 +1,11 @@
 /**
- * Writes refused changes to the audit log, with the status that the client was told.
+ * Writes refused changes to the audit log, with the status that the client received.
  *
- * N1  A change that a known caller asked for and that was refused before its handler began has an entry: too few rights, a foreign page,
- *     a body that cannot be read or does not fit, an id that cannot be one.
- * N2  A caller that nobody knows (401) belongs to no tenant, so there is no log to write to. A caller over the limit of requests (429) gets
- *     no entry: the limit would otherwise protect nothing.
- * N3  Nothing of a refused body is written: nobody has checked what stands in it.
+ * N1  A change by a known caller that was refused before its handler began has an entry. Reasons are missing rights, a foreign page, a body
+ *     that cannot be read or does not fit, or an id in a wrong form.
+ * N2  An unknown caller (401) belongs to no tenant, so there is no log to write to. A caller over the rate limit (429) gets no entry,
+ *     because writing entries would defeat the limit.
+ * N3  No part of a refused body is written, because its content was not checked.
  *
  * The answer does not wait for the entry. kill -9 before it is written loses it; nothing was changed.
  */
@@ -13,13 +13,13 @@ import { type Route, type RouteName, routes } from "@markmill/contract";
 import type { FastifyRequest } from "fastify";
 import type { ApiParts } from "./parts.ts";
 
-/** Whether the audit log knows it. Routes of others than the contract are the board's. */
+/** Whether the audit log records this route. Routes outside the contract are the board's. */
 export function isAudited(name: RouteName): boolean {
   const { method, access }: Route = routes[name];
   return method !== "GET" && access !== "public" && name !== "validateDefinition";
 }
 
-/** A refused request of one of the contract's routes. */
+/** Records a refused request to one of the contract's routes. */
 export function noteRefusedRoute(parts: ApiParts, request: FastifyRequest, status: number): void {
   const name = request.routeOptions.config.contract;
   if (name === undefined || !isAudited(name)) return;
@@ -28,13 +28,13 @@ export function noteRefusedRoute(parts: ApiParts, request: FastifyRequest, statu
   noteRefused(parts, request, status, name, params?.success === true ? targetOf(params.data) : null);
 }
 
-/** What a request names in its path. */
+/** The object that a request names in its path. */
 export function targetOf(params: unknown): string | null {
   const values = Object.values((params ?? {}) as Record<string, unknown>);
   return values.length === 0 ? null : String(values[0]);
 }
 
-/** `action` and `target`: as the entry of the same request would have them if it were not refused. */
+/** `action` and `target`: the values that the entry would have if the request were not refused. */
 export function noteRefused(
   { access, tell }: ApiParts,
   request: FastifyRequest,

@@ -12,7 +12,7 @@ export function placeOf(cursor: string | undefined): number {
   return Number(cursor);
 }
 
-/** `KEY=VALUE` into a record. null: one key is to have two values, which nothing has. */
+/** Reads `KEY=VALUE` into a record. null: a key has two values, so no object can match. */
 export function pairs(given: readonly string[] | undefined): Record<string, string> | undefined | null {
   if (given === undefined) return undefined;
   const record = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** What the API is made of. Whoever starts it opens these (serve-api.ts); tests open their own. */
+/** The parts that the API needs. serve-api.ts opens them; tests open their own. */
 
 import type { JobSpec } from "@markmill/engine";
 import type { ModelCatalogue } from "@markmill/llm";
@@ -8,27 +8,27 @@ import type { Telemetry } from "@markmill/telemetry";
 import type { FastifyBaseLogger } from "fastify";
 
 export interface ApiSettings {
-  /** Where browsers find it, such as https://mill.example.edu; null: wherever they ask. */
+  /** The address for browsers, such as https://mill.example.edu. null: the address of the request. */
   readonly publicUrl: string | null;
-  /** Addresses of proxies whose X-Forwarded-For counts; empty: nobody's. */
+  /** Addresses of proxies whose X-Forwarded-For counts. Empty: no proxy is trusted. */
   readonly trustProxy: readonly string[];
-  /** Origins of pages of other sites that may call it with a key; empty: none. */
+  /** Origins of other sites whose pages may call the API with a key. Empty: none. */
   readonly corsOrigins: readonly string[];
-  /** Of one key, or of one address without a key. */
+  /** The limit per key, or per address without a key. */
   readonly requestsPerMinute: number;
-  /** From one address. */
+  /** The limit per address. */
   readonly loginsPerMinute: number;
-  /** With the password of one account, from all addresses that have not logged in to it before. */
+  /** The limit for failed logins to one account with its password, from all addresses that have not logged in to it before. */
   readonly loginFailuresPerMinute: number;
   readonly uploadBytes: number;
-  /** Streams and long polls of all clients together, of those of one tenant, and of one. */
+  /** Streams and long polls: of all clients together, of one tenant, and of one client. */
   readonly mostStreams: number;
   readonly mostStreamsOfTenant: number;
   readonly mostStreamsEach: number;
-  /** A sign of life in a stream for proxies, and the moment to look whether its bearer may still see it. */
+  /** The interval at which a stream sends a keep-alive message for proxies, and checks whether its caller may still see it. */
   readonly aliveMs: number;
   readonly sessionMs: number;
-  /** What a workflow sees of the environment. */
+  /** The environment that workflows can read. */
   readonly environment: Readonly<Record<string, string>>;
   readonly defaultModel: string | null;
 }
@@ -50,12 +50,12 @@ export const defaultSettings: ApiSettings = {
   defaultModel: null,
 };
 
-/** The queue as the API needs it. It may be away: nothing waits for it, and the supervisor enqueues what was not enqueued. */
+/** The queue as the API needs it. It may be unreachable: no request waits for it, and the supervisor enqueues missing jobs. */
 export interface Enqueuer {
   enqueue(jobs: readonly JobSpec[]): void;
-  /** null: the queue is away. */
+  /** null: the queue is unreachable. */
   counts(): Promise<Readonly<Record<string, Readonly<Record<string, number>>>> | null>;
-  /** Rejects when the queue takes no jobs at this moment, with the reason. */
+  /** Rejects if the queue currently accepts no jobs, with the reason. */
   probe(): Promise<void>;
 }
 
@@ -67,10 +67,10 @@ export interface ApiParts {
   readonly settings: ApiSettings;
   readonly version: string;
   readonly log: FastifyBaseLogger;
-  /** Where trouble of the process is told, at its pace. */
+  /** Logs trouble of the process, with a limit on repetitions. */
   readonly tell: StackLog;
-  /** Absent: nobody watches. */
+  /** Absent: there is no telemetry. */
   readonly telemetry?: Telemetry | null;
-  /** Every answer is held against its schema; for tests. */
+  /** Checks every answer against its schema; for tests. */
   readonly checkAnswers?: boolean;
 }

@@ -1,9 +1,9 @@
 /**
- * Whether somebody may use a route.
+ * Decides whether a caller may use a route.
  *
- * P1  A route says in the contract's table who may use it: everybody, anybody we know, or who has a scope.
- * P2  A cookie is sent by browsers whoever made the page. What changes something therefore needs, with a cookie, our own page's origin or
- *     the session's token, which no other page can read; an origin that is not ours is refused even with the token.
+ * P1  The contract's table states for each route who may use it: every client, every known caller, or callers with a scope.
+ * P2  Browsers send a cookie with requests from any page. Therefore a change with a cookie also needs our own page's origin, or the
+ *     session's token, which no other page can read. A foreign origin is refused even with the token.
  */
 import { timingSafeEqual } from "node:crypto";
 import type { Route } from "@markmill/contract";

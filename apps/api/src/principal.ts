@@ -1,6 +1,6 @@
 /**
- * Who asks. A key or a cookie says who somebody is; what they may do is read with every request, so that what is revoked is revoked at
- * once. Whether they may do what they ask for is said in permit.ts.
+ * Identifies the caller of a request. A key or a cookie identifies the caller. The rights are read with every request, so that a revocation
+ * has effect at once. permit.ts decides whether the caller may make the request.
  */
 import { createHash } from "node:crypto";
 import { effectiveScopes, type Role, roles, type Scope, scopes } from "@markmill/contract";
@@ -12,20 +12,20 @@ export interface Principal {
   readonly tenant: string;
   readonly kind: "key" | "session";
   readonly id: string;
-  /** For the audit log: key:ID or user:ID. */
+  /** The name in the audit log: key:ID or user:ID. */
   readonly actor: string;
   readonly name: string;
-  /** null: it is a key, or a session that was opened with one. */
+  /** null: the caller is a key, or a session that was opened with one. */
   readonly userId: string | null;
   readonly roles: readonly Role[];
   readonly scopes: ReadonlySet<Scope>;
   readonly expiresAt: Date | null;
-  /** Of the key that this is, or that the session was opened with; null: never, or it is none. */
+  /** The expiry of the caller's key, or of the key that opened the session. null: it never expires, or there is no key. */
   readonly keyExpiresAt: Date | null;
   readonly csrfToken: string | null;
 }
 
-/** Over https a name that browsers let nobody but this very host set, and not for a part of it. */
+/** Over https the name has a prefix that makes browsers accept the cookie only from this exact host and for all of its paths. */
 export function cookieName(secure: boolean): string {
   return secure ? "__Host-markmill_session" : "markmill_session";
 }
@@ -34,7 +34,7 @@ export function isSecure(request: FastifyRequest, publicUrl: string | null): boo
   return request.protocol === "https" || publicUrl?.startsWith("https:") === true;
 }
 
-/** null: nobody we know. */
+/** null: the caller is unknown. */
 export async function identify(
   request: FastifyRequest,
   { access, settings }: Pick<ApiParts, "access" | "settings">,
@@ -91,12 +91,12 @@ export function ofLogin(login: Login, cookie: string): Principal {
   };
 }
 
-/** Known to whoever has the cookie, which scripts of other pages do not. */
+/** Can be computed by the holder of the cookie, but not by scripts of other pages. */
 export function csrfTokenOf(cookie: string): string {
   return createHash("sha256").update(`csrf ${cookie}`).digest("base64url");
 }
 
-/** Written by another version, perhaps: what we do not know gives no right. */
+/** The roles may come from another version. Unknown roles give no rights. */
 export function knownRoles(given: readonly string[]): Role[] {
   return roles.filter((role) => given.includes(role));
 }

@@ -1,4 +1,4 @@
-/** The one place where what was thrown becomes a problem. What is not foreseen says nothing of our insides: the log has it. */
+/** The only place that turns an error into a problem answer. An unexpected error reveals no internals to the client; the log has them. */
 import { makeProblem, type Problem, type ProblemCode, type ProblemError } from "@markmill/contract";
 import { SubmissionError } from "@markmill/grading/submission";
 import { StoreError, type StoreErrorCode } from "@markmill/store";
@@ -38,7 +38,7 @@ const ofStore: Partial<Record<StoreErrorCode, ProblemCode>> = {
   STORE_LAST_OPS: "LAST_OPS",
 };
 
-/** Of Fastify and Node: by their code, else by their status. */
+/** Errors of Fastify and Node: by their code, or else by their status. */
 const ofServer: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "UNSUPPORTED_TYPE",
   FST_ERR_CTP_BODY_TOO_LARGE: "TOO_LARGE",
@@ -58,7 +58,7 @@ const byStatus: Readonly<Record<number, ProblemCode>> = {
   503: "OVERLOADED",
 };
 
-/** As the audit log has it. */
+/** The status for the audit log. */
 export function statusOf(error: unknown, request: FastifyRequest): number {
   return hungUp(error, request) ? hungUpStatus : problemOf(error, request.id).status;
 }
@@ -74,7 +74,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
   if (error instanceof StoreError) {
     const code = ofStore[error.code];
     if (code === undefined) return internal(requestId);
-    // What the database's server says is not for everybody.
+    // Clients must not see messages of the database server.
     if (code === "UNAVAILABLE") return makeProblem(code, { hint: "Try again in a moment." }, requestId);
     return makeProblem(code, { detail: error.message, hint: error.fix }, requestId);
   }

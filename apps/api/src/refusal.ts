@@ -1,11 +1,11 @@
 import { makeProblem, type Problem, type ProblemCode, type ProblemFacts } from "@markmill/contract";
 
-/** Thrown where a request cannot be fulfilled; becomes the problem it names. */
+/** Thrown if a request is refused. It becomes the problem that it names. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly code: ProblemCode;
   readonly facts: ProblemFacts;
-  /** Told as Retry-After. */
+  /** Sent as Retry-After. */
   readonly retryAfterS: number | null;
 
   constructor(

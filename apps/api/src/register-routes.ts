@@ -1,9 +1,9 @@
 /**
- * Routes from the contract's table, with what is the same for all of them: parse, write the audit log, answer.
+ * Registers the routes of the contract's table, with the steps that all routes share: parse, write the audit log, answer.
  *
- * P1  What is asked for is written to the audit log before it is done, or with it in one statement (store/access/audit.ts). A request
- *     that is refused before its handler begins is written with its status (note-refused.ts).
- * P2  A client that goes away ends what was begun for it, unless it changes something.
+ * P1  A request is recorded in the audit log before its change, or in the same statement (store/access/audit.ts). A request that is refused
+ *     before its handler begins is recorded with its status (note-refused.ts).
+ * P2  If a client disconnects, its request is aborted, unless the request changes something.
  */
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
@@ -24,7 +24,7 @@ import { type Upload, uploadOf } from "./upload-of.ts";
 import { writeJson } from "./write-json.ts";
 
 const mebi = 1024 * 1024;
-/** What a JSON body may have, where it is more than usual. */
+/** Size limits for JSON bodies that may be larger than usual. */
 const bodyLimits: Partial<Record<RouteName, number>> = {
   validateDefinition: 32 * mebi,
   saveDefinition: 32 * mebi,
@@ -33,14 +33,14 @@ const bodyLimits: Partial<Record<RouteName, number>> = {
   saveBatch: 32 * mebi,
 };
 const usualBody = mebi;
-/** Their handlers bring the entry to the statement that makes the change; where there is no change it is written after. */
+/** The handlers of these routes write the entry in the statement that makes the change. If there is no change, it is written afterwards. */
 const auditedWithTheChange: ReadonlySet<RouteName> = new Set(["startRun"]);
 
 export interface Ground {
   readonly parts: ApiParts;
   readonly handlers: Handlers;
   readonly streams: Streams;
-  /** The server ends. */
+  /** Aborts when the server shuts down. */
   readonly closing: AbortSignal;
 }
 
@@ -48,7 +48,7 @@ export async function registerRoutes(app: FastifyInstance, ground: Ground): Prom
   const table = Object.entries(routes) as [RouteName, Route][];
   for (const [name, route] of table) if (route.upload !== true) register(app, ground, name, route);
   await app.register(async (uploads) => {
-    // Bytes are bytes, whatever they say they are; they are read as they come, and counted.
+    // The content type is ignored. The bytes are read as they arrive, and counted.
     uploads.removeAllContentTypeParsers();
     uploads.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
     for (const [name, route] of table) if (route.upload === true) register(uploads, ground, name, route);
@@ -60,7 +60,7 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
   const handle = ground.handlers[name] as (request: Request<Route>) => Promise<Record<string, unknown>>;
   const audited = isAudited(name);
   app.route({
-    // Whatever can be read can be asked about: HEAD answers as GET does, without the body.
+    // Every GET route also answers HEAD, without the body.
     method: route.method === "GET" ? ["GET", "HEAD"] : route.method,
     url: route.path.replace(/\{(\w+)\}/g, ":$1"),
     bodyLimit: bodyLimits[name] ?? usualBody,
@@ -93,7 +93,7 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
   });
 }
 
-/** A run that a request made, for whoever watches. */
+/** Reports a run that a request created to telemetry. */
 function tellStart(
   { telemetry }: ApiParts,
   name: RouteName,
@@ -111,7 +111,7 @@ function tellStart(
   });
 }
 
-/** A long poll costs what a stream costs, and is counted as one. */
+/** A long poll costs as much as a stream, and counts as one. */
 async function counted(
   { streams }: Ground,
   name: RouteName,
@@ -130,8 +130,8 @@ async function counted(
 }
 
 /**
- * The change is made and told, or there is none; that it is in the log as well is not waited for. `entry`: its number, or the entry
- * itself where it has not been written yet.
+ * Records the outcome without waiting: the change was already made and reported, or there was none. `entry`: the number of the entry, or
+ * the entry itself if it has not been written yet.
  */
 function note({ access, tell }: ApiParts, entry: number | AuditAsked, status: number, target?: unknown): void {
   const written = typeof entry === "number" ? Promise.resolve(entry) : access.log.asked(entry);
@@ -140,7 +140,7 @@ function note({ access, tell }: ApiParts, entry: number | AuditAsked, status: nu
     .catch((error: unknown) => tell.warn({ err: error }, "the audit log"));
 }
 
-/** `audited`: the name under which the audit log knows it. */
+/** `audited`: the name of the action in the audit log. */
 function read(
   ground: Ground,
   route: Route,
@@ -151,7 +151,7 @@ function read(
 ): Request<Route> {
   const { parts } = ground;
   const params = route.params?.safeParse(asked.params);
-  // An id that cannot be one is one that does not exist.
+  // An id in a wrong form is treated as one that does not exist.
   if (params?.success === false) throw notFound("such id");
   const { principal } = asked;
   if (route.upload !== true && route.body === undefined) refuseBody(asked.body);
@@ -187,7 +187,7 @@ function read(
             address: asked.address,
             details: auditDetails(audited, body),
           },
-    // Made for who asks for it: most do not, and to abort one costs as much as to read a body.
+    // Created on demand: most handlers do not use it, and aborting one costs as much as reading a body.
     get signal() {
       const gone = new AbortController();
       whenGone(reply, () => gone.abort());
@@ -196,7 +196,7 @@ function read(
   } as unknown as Request<Route>;
 }
 
-/** Who they are is asked again, in the same way: a key may be revoked, a session closed, a user shut out. */
+/** Identifies the caller again in the same way: a key may have been revoked, a session closed, a user blocked. */
 async function stillMay({ parts }: Ground, { access }: Route, asked: FastifyRequest): Promise<boolean> {
   const now = await identify(asked, parts);
   if (now === null || now.tenant !== asked.principal?.tenant) return false;
@@ -213,7 +213,7 @@ function parse(schema: z.ZodType | undefined, given: unknown, place: string): un
   });
 }
 
-/** A misspelt parameter would otherwise be an answer to another question. */
+/** Refuses unknown parameters. If a misspelt parameter were ignored, the client would get the answer to another request. */
 function knownQuery({ query }: Route, given: unknown): unknown {
   const known = Object.keys(query?.shape ?? {});
   const unknown = Object.keys((given ?? {}) as object).filter((name) => !known.includes(name));
@@ -224,7 +224,7 @@ function knownQuery({ query }: Route, given: unknown): unknown {
   });
 }
 
-/** What a route cannot follow is not passed over. Many clients send `{}` where there is nothing to say. */
+/** A route without a body refuses one instead of ignoring it. `{}` is accepted, because many clients send it as an empty body. */
 function refuseBody(body: unknown): void {
   if (body === undefined || body === null || (typeof body === "object" && Object.keys(body).length === 0)) return;
   throw new Refusal("INVALID", {
@@ -233,7 +233,7 @@ function refuseBody(body: unknown): void {
   });
 }
 
-/** A client may be gone before anybody listens for it. */
+/** A client may have disconnected before the listener is added. */
 function whenGone({ raw }: FastifyReply, act: () => void): void {
   if (raw.destroyed) act();
   else raw.once("close", act);
@@ -323,7 +323,7 @@ async function* inTurns(pieces: readonly string[]): AsyncGenerator<string> {
 }
 
 async function* written(frames: AsyncIterable<Frame>, closing: AbortSignal): AsyncGenerator<string> {
-  // Sent at once: the client knows that the stream stands.
+  // Sent at once, so that the client knows that the stream is open.
   yield "retry: 1000\n\n";
   for await (const { id, event, data } of frames) {
     if (data === null) yield ": alive\n\n";

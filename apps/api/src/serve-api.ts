@@ -1,4 +1,4 @@
-/** Listens. What it is given stays open when it ends: whoever opened it closes it. */
+/** Opens the API's port. It does not close the parts that it receives: the caller opened them and closes them. */
 import type { Config } from "@markmill/config";
 import type { ModelCatalogue } from "@markmill/llm";
 import type { Queues } from "@markmill/queue";
@@ -12,9 +12,9 @@ import { enqueuerOf } from "./enqueuer.ts";
 import { defaultSettings } from "./parts.ts";
 
 export interface Served {
-  /** Such as http://127.0.0.1:8085. */
+  /** Example: http://127.0.0.1:8085. */
   readonly url: string;
-  /** The secret of the first key, the one time there is one to tell. */
+  /** The secret of the first key, set only at the start that creates it. */
   readonly firstKey: string | null;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface ServeOptions {
   readonly catalogue: ModelCatalogue;
   readonly logLevel?: LevelWithSilent;
   readonly telemetry?: Telemetry | null;
-  /** Where trouble of the process is told, at its pace. */
+  /** Logs trouble of the process, with a limit on repetitions. */
   readonly tell: StackLog;
 }
 

@@ -1,4 +1,4 @@
-/** Those who ask within a while are given the same answer. */
+/** Calls within a short time share one answer. */
 export function shareAnswer<Answer>(ask: () => Promise<Answer>, ms: number): () => Promise<Answer> {
   let given: { readonly answer: Promise<Answer>; readonly at: number } | null = null;
   return () => {

@@ -1,6 +1,6 @@
 /**
- * Tells the log of a request that failed by our side. A defect (500) has its own line, because its request's id is needed to find it. Trouble
- * of a server that we need (503) meets every request alike: it is told at the pace of the process's trouble.
+ * Logs a request that failed because of the server. A defect (500) has its own line, because its request id is needed to find it. Trouble
+ * of a required server (503) affects every request, so its log lines are limited like other trouble of the process.
  */
 import type { Problem } from "@markmill/contract";
 import type { FastifyRequest } from "fastify";

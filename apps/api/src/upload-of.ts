@@ -1,10 +1,11 @@
 /**
- * The file that a request brings: its bytes as the body, or the one file of a form.
+ * Reads the uploaded file of a request: its bytes as the body, or the single file of a form.
  *
- * U1  What is no file (a form of text fields, another kind of multipart, no body at all) is refused with 415: an envelope is never stored as a file.
- * U2  The bytes of a file are stored as they are. A body or a part that is packed for its way (`Content-Encoding`, `Content-Transfer-Encoding`) is
- *     refused with 415: nothing unpacks it, and what would be stored is not the file.
- * U3  Not more bytes are read than may be stored.
+ * U1  A request without a file (a form of text fields, another kind of multipart, no body at all) is refused with 415: a form is never
+ *     stored as a file.
+ * U2  The bytes of a file are stored unchanged. A body or part that is encoded for transport (`Content-Encoding`,
+ *     `Content-Transfer-Encoding`) is refused with 415: it is not decoded here, so the stored bytes would not be the file.
+ * U3  At most as many bytes are read as may be stored.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
@@ -13,12 +14,12 @@ import { formFile } from "./form-file.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface Upload {
-  /** What the client calls the file; null: the body is the bytes themselves, which have no name. */
+  /** The client's name for the file. null: the body is the file itself and has no name. */
   readonly name: string | null;
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** Boundaries and headers of the parts of a form. */
+/** The space for boundaries and headers of the parts of a form. */
 const envelopeBytes = 64 * 1024;
 const howToSend =
   "Send the bytes with curl --data-binary @answer.py -H 'content-type: application/octet-stream', or a form with curl -F file=@answer.py.";
@@ -41,7 +42,7 @@ export async function uploadOf(asked: FastifyRequest, most: number): Promise<Upl
     throw new Refusal("UNSUPPORTED_TYPE", { detail, hint: `Leave Content-Encoding out. ${howToSend}` });
   }
   if (!(body instanceof Readable)) {
-    // An empty file says its length or its type.
+    // An empty file has a length or a type.
     if (type === "" && headers["content-length"] === undefined) {
       throw new Refusal("UNSUPPORTED_TYPE", { detail: "The request has no body.", hint: howToSend });
     }
@@ -54,7 +55,7 @@ export async function uploadOf(asked: FastifyRequest, most: number): Promise<Upl
   return { name, content: measured(content, most) };
 }
 
-/** The `Content-Encoding` of a body, cut; null: the body is as it is. */
+/** The `Content-Encoding` of a body, shortened. null: the body is not encoded. */
 export function packedAs(headers: IncomingHttpHeaders): string | null {
   const encodings = (headers["content-encoding"] ?? "").toLowerCase().split(",");
   const packed = encodings.map((one) => one.trim()).find((one) => one !== "" && one !== "identity");

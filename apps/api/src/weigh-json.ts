@@ -1,15 +1,16 @@
 /**
- * Looks at a JSON text before it is parsed. To parse 32 MiB of brackets holds a process for many seconds and takes hundreds of megabytes,
- * and what is nested deeply ends, later, whatever goes down into it.
+ * Checks a JSON text before it is parsed. Parsing 32 MiB of brackets blocks a process for many seconds and takes hundreds of megabytes, and
+ * deep nesting later crashes code that recurses into it. The text is read once, and the check stops at the first excess; strings are
+ * skipped.
  */
 import { jsonExcess } from "@markmill/base/json";
 import { Refusal } from "./refusal.ts";
 
 export const mostDepth = 100;
-/** Values, as many as a piece of a large class has. */
+/** The number of values in the largest part of a large class. */
 export const mostValues = 500_000;
 
-/** Throws a Refusal. What is no JSON at all is left to the parser. */
+/** Throws a Refusal. Invalid JSON is left to the parser. */
 export function weighJson(text: string): void {
   const excess = jsonExcess(text, { depth: mostDepth, values: mostValues });
   if (excess === "depth")

@@ -3,20 +3,20 @@ import { decideWalls } from "./accept-walls.ts";
 
 const [noCgroup, oldEngine] = [{ name: "no-cgroup" } as const, { name: "old-engine" } as const];
 
-it("a class begins without a word about walls if all thin walls are accepted", () => {
+it("decideWalls: a class starts without a message if all weak sandbox protections are accepted", () => {
   expect(decideWalls([], true, true)).toBe("nothing");
 });
 
-it("a person at a terminal is asked about every thin wall", () => {
+it("decideWalls: a person at a terminal is asked about every weak sandbox protection", () => {
   expect([decideWalls([noCgroup], true, false), decideWalls([oldEngine], true, false)]).toEqual(["ask", "ask"]);
 });
 
-it("without a terminal a class begins only if the thin wall bounds resources alone", () => {
+it("decideWalls: without a terminal a class starts only if the weak sandbox protection concerns resources alone", () => {
   expect(decideWalls([noCgroup], false, false)).toBe("accept");
   expect(decideWalls([oldEngine], false, false)).toBe("refuse");
   expect(decideWalls([noCgroup, oldEngine], false, false)).toBe("refuse");
 });
 
-it("a thin wall is refused without a question if the operator accepts none", () => {
+it("decideWalls: a weak sandbox protection is refused without a question if the operator accepts none", () => {
   expect([decideWalls([noCgroup], true, true), decideWalls([noCgroup], false, true)]).toEqual(["refuse", "refuse"]);
 });

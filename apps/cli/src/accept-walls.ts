@@ -1,11 +1,12 @@
 /**
- * A wall of this machine's sandbox that is weaker than it should be: explained once, asked once, remembered for the project.
+ * Handles weak walls. A wall is one protection of this machine's sandbox. A weak one is explained once, the person is asked once, and the
+ * answer is stored for the project.
  *
- * A1  A wall that SANDBOX_ACCEPT names, or that is remembered for the project, is not spoken of again.
- * A2  On a terminal the person decides, and a no refuses.
- * A3  Without a terminal a wall that bounds resources alone (no-cgroup) is explained, accepted and remembered: it limits
- *     time and memory less strictly, but opens no way out. A wall with known ways out (old-engine) is refused.
- * A4  SANDBOX_ACCEPT=none accepts nothing and asks nothing.
+ * A1  A weak wall that SANDBOX_ACCEPT names, or that is stored for the project, is not mentioned again.
+ * A2  On a terminal the person decides, and a "no" refuses.
+ * A3  Without a terminal a wall that only bounds resources (no-cgroup) is explained, accepted and stored: it limits time and memory less
+ *     strictly, but allows no escape. A wall with known escapes (old-engine) is refused.
+ * A4  SANDBOX_ACCEPT=none accepts no weak wall and asks no question.
  */
 import { type Config, rememberWalls } from "@markmill/config";
 import { hasCommands, openSandbox } from "@markmill/stack";
@@ -22,7 +23,7 @@ interface Wall {
 
 type WallsDecision = "nothing" | "ask" | "accept" | "refuse";
 
-/** Pure. `walls`: the thin walls that are not accepted yet. */
+/** Pure. `walls`: the weak walls that are not accepted yet. */
 export function decideWalls(walls: readonly Pick<Wall, "name">[], asks: boolean, strict: boolean): WallsDecision {
   if (walls.length === 0) return "nothing";
   if (strict) return "refuse";
@@ -30,7 +31,7 @@ export function decideWalls(walls: readonly Pick<Wall, "name">[], asks: boolean,
   return walls.every(({ name }) => name === "no-cgroup") ? "accept" : "refuse";
 }
 
-/** The settings to work with; throws CLASS_SANDBOX where the wall is refused. Before anything is begun. */
+/** Returns the settings to use. Throws CLASS_SANDBOX if the wall is refused. Runs before any submission is started. */
 export async function acceptWalls(
   definitions: readonly Definition[],
   config: Config,
@@ -67,7 +68,7 @@ function refusal(walls: readonly Wall[]): CommandError {
   );
 }
 
-/** None where there is no sandbox at all: who needs one says so with its reason. */
+/** Returns the walls of this machine's sandbox. Empty if there is no sandbox at all: then the part that needs one reports the reason. */
 async function wallsHere(config: Config, cwd: string): Promise<readonly Wall[]> {
   try {
     const sandbox = await openSandbox(config.sandbox.kind, config, cwd, () => undefined);

@@ -1,9 +1,9 @@
 /**
- * Applies a corrected model or script to work that was begun. In a class every submission without a paid reply takes it; a single run
- * takes it only if the whole run has no paid reply.
+ * Applies a corrected model or script to work that has started. In a class, every submission without a paid reply uses it. A single run
+ * uses it only if the whole run has no paid reply.
  *
- * kill -9 between two lines: a class has the new settings or the old ones, and the same command does the rest. A run that was cancelled
- * and has no successor yet gets one from the same command.
+ * On kill -9 between two lines, a class has either the new settings or the old ones, and the same command completes the change. A cancelled
+ * run without a successor gets one from the same command.
  */
 import type { Config } from "@markmill/config";
 import type { Json } from "@markmill/engine";
@@ -28,7 +28,7 @@ export interface ModelFlags {
 }
 
 export interface Adopted {
-  /** Ends what answers for the script, if there is one. */
+  /** Stops the script's server, if there is one. */
   stop(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export async function adoptModel(
   }
 }
 
-/** Without a named model the server's own counts there; a script answers only for a worker of this process. */
+/** If no model is named, the server's own default counts there. A script answers only for a worker of this process. */
 async function adoptThere(
   { tenant }: Stack,
   config: Config,
@@ -81,7 +81,7 @@ async function adoptThere(
   return nothing;
 }
 
-/** A new run in place of one that has no paid reply; what it had done besides is done again. */
+/** Creates a new run in place of one without a paid reply. Its other steps are repeated. */
 export async function restartWithModel(
   stack: Stack,
   config: Config,
@@ -127,7 +127,7 @@ function variablesWith(
   return model === undefined ? variables : { ...variables, AI_MODEL_NAME: model };
 }
 
-/** --model without --script ends the part of a script: a real model is meant. */
+/** --model without --script removes the script, because it means a real model. */
 async function optionsNow(
   stack: Stack,
   config: Config,

@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import { countOf, formatDollars, formatElapsed } from "./amounts.ts";
 
 describe("amounts", () => {
-  it("counts are grouped", () => {
+  it("group the digits of counts", () => {
     expect([countOf(1, "step"), countOf(1_204, "step")]).toEqual(["1 step", "1,204 steps"]);
   });
 
-  it("small sums keep their digits, long times lose theirs", () => {
+  it("keep the digits of small sums and drop those of long times", () => {
     expect([0, 46_000, 3_370_000, 2_500_000_000].map(formatDollars)).toEqual([
       "$0.00",
       "$0.000046",

@@ -1,4 +1,4 @@
-/** Amounts as people read them. Those that people write are read by packages/definition and packages/stack. */
+/** Formats amounts for people. packages/definition and packages/stack read the amounts that people write. */
 
 /** Small sums keep their digits: a call often costs a fraction of a cent. */
 export function formatDollars(nanodollars: number): string {
@@ -6,7 +6,7 @@ export function formatDollars(nanodollars: number): string {
   return `$${dollars.toFixed(dollars === 0 || dollars >= 1 ? 2 : dollars >= 0.001 ? 4 : 6)}`;
 }
 
-/** `1 step`, `1,204 steps`. */
+/** Examples: `1 step`, `1,204 steps`. */
 export function countOf(count: number, word: string): string {
   return `${formatCount(count)} ${word}${count === 1 ? "" : "s"}`;
 }
@@ -15,7 +15,7 @@ export function formatCount(count: number): string {
   return String(count).replaceAll(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** `0.4 s`, `12 s`, `3 m 05 s`, `2 h 10 m`. */
+/** Examples: `0.4 s`, `12 s`, `3 m 05 s`, `2 h 10 m`. */
 export function formatElapsed(ms: number): string {
   if (ms < 9_950) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);

@@ -1,6 +1,6 @@
 /**
- * The thread of `markmill up` that serves the API, with its own event loop and its own connections: a worker that is busy keeps no request
- * waiting. The thread ends with the process, however that ends.
+ * The thread of `markmill up` that serves the API. It has its own event loop and its own connections, so that a busy worker delays no
+ * request. The thread ends with the process, even on kill -9.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { serveApi } from "@markmill/api";

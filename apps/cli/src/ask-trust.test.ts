@@ -40,7 +40,7 @@ async function asked(answer: string | null, args: readonly string[] = ["status"]
   return { questions, said: said.join("\n"), decided: listDecisions().map(({ decision }) => decision) };
 }
 
-it("shows the endpoint and hides the key, asks once, and records a yes", async () => {
+it("askTrust shows the endpoint and hides the key, asks once, and records a yes", async () => {
   const first = await asked("y");
   expect(first).toMatchObject({ questions: 1, decided: ["trusted"] });
   expect(first.said).toContain("OPENAI_BASE_URL=http://evil.example/v1");
@@ -51,14 +51,14 @@ it("shows the endpoint and hides the key, asks once, and records a yes", async (
   expect(await asked("y")).toMatchObject({ questions: 0, decided: ["refused"] });
 });
 
-it("asks nobody without a terminal, inside a submission, or where the .env is left out", async () => {
+it("askTrust does not ask without a terminal, inside a submission, or if the .env is left out", async () => {
   expect(await asked(null)).toMatchObject({ decided: [] });
   expect(await asked("y", ["run", "x.wf.md", "--submission", "."])).toMatchObject({ questions: 0 });
   expect(await asked("y", ["run", "x.wf.md", "--submission=."])).toMatchObject({ questions: 0 });
   expect(await asked("y", ["status", "--no-env-file"])).toMatchObject({ questions: 0 });
 });
 
-it("asks again about a home that was not trusted", async () => {
+it("askTrust asks again about a home that was not trusted", async () => {
   rmSync(join(base, "folder/.env"));
   mkdirSync(join(base, "folder/.markmill/postgres"), { recursive: true });
   expect(await asked("n")).toMatchObject({ questions: 1, decided: [] });

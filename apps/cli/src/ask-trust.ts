@@ -1,15 +1,15 @@
 /**
- * Asks once about a folder whose author may be a stranger, before the command begins.
+ * Asks once about a folder whose author may be a stranger, before the command starts.
  *
- * A1  Without a terminal nobody is asked: the settings are left out, or the home is refused, and the message names 'markmill trust'.
- * A2  A yes or a no about a `.env` is recorded and not asked again until the file changes. A no about a home is asked again: no command works
- *     beside it.
+ * A1  Without a terminal there is no question: the settings are left out, or the home is refused, and the message names 'markmill trust'.
+ * A2  An answer about a `.env` is recorded and not requested again until the file changes. After a "no" about a home, the next command asks
+ *     again: no command works next to that home.
  */
 import { folderOfRecords, openQuestions, recordDecision, type TrustQuestion } from "@markmill/config";
 import type { Terminal } from "./command.ts";
 
 export async function askTrust(args: readonly string[], terminal: Terminal): Promise<void> {
-  // Nothing inside a submission can be trusted.
+  // Files inside a submission are never trusted.
   if (terminal.ask === undefined || args.some((word) => /^--submission(=|$)/.test(word))) return;
   const leftOut = args.includes("--no-env-file");
   for (const question of openQuestions(terminal.cwd)) {

@@ -1,4 +1,7 @@
-/** Stays with a class until nothing goes on by itself, or the person goes; then says how it ended, and writes its papers. */
+/**
+ * Follows a class until no submission continues on its own, or the person leaves. Then reports the result and writes the reports and grade
+ * files.
+ */
 import { statusOf } from "@markmill/classroom/gradebook";
 import { releasedFor } from "@markmill/grading";
 import { commitOf, followBatch, type Stack } from "@markmill/stack";
@@ -21,11 +24,11 @@ import { statusCounts, tellCounts } from "./status-counts.ts";
 
 export interface AttendingClass {
   readonly json: boolean;
-  /** The process works for the batch itself: leaving stops it for now. */
+  /** This process is the worker of the batch, so leaving interrupts the batch. */
   readonly works: boolean;
-  /** Without them nothing that is said, names a person or tells a grade. */
+  /** false: the output contains no names and no grades. */
   readonly names: boolean;
-  /** Where the results go; null: nowhere. */
+  /** The folder for the results. null: none are written. */
   readonly out: string | null;
   /** Absolute path of the project's home. */
   readonly home: string;
@@ -62,7 +65,7 @@ export async function attendClass(
   return code;
 }
 
-/** Shows what happens until nothing goes on by itself; `end` null: the person went. */
+/** Shows events until no submission continues on its own. `end` null: the person left. */
 export async function followClass(
   stack: Stack,
   batchId: string,
@@ -85,7 +88,7 @@ export async function followClass(
   return { batch, end: null };
 }
 
-/** Who handed in nothing has no grade to miss. */
+/** Returns the status of each student. A student who submitted nothing does not miss a grade. */
 function handedIn({ sheet }: ReadClass) {
   return sheet.rows.map((row) => statusOf(row));
 }
@@ -114,7 +117,7 @@ function summariseClass(read: ReadClass, end: ClassEnd, papers: Papers | null, m
   return lines;
 }
 
-/** Which students have a report, and why others have none. */
+/** Lists which students have a report, and why others have none. */
 export function tellReports({ students, reports: { released, drafts, unreleased } }: Papers): string {
   const parts = [
     ...(released > 0 ? [`${released} released`] : []),
@@ -124,7 +127,7 @@ export function tellReports({ students, reports: { released, drafts, unreleased 
   return `student reports: ${parts.join(", ") || "none"}${students === null ? "" : `: ${students}`}`;
 }
 
-/** Every grade that there is. */
+/** Whether every existing grade is released. */
 export function isReleased({ rows }: ReadClass["sheet"]): boolean {
   return rows.every((row) => statusOf(row) !== "graded" || row.release === "released");
 }
@@ -133,7 +136,7 @@ export function nextOf(
   end: ClassEnd,
   id: string,
   counts: ReadonlyMap<string, number>,
-  /** There is nothing to release. */
+  /** true: there is nothing left to release. */
   released: boolean,
 ): string[] {
   if (end.is !== "finished") return nextOfEnd(end, id);

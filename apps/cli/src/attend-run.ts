@@ -1,4 +1,4 @@
-/** Stays with a run until it ends or the person goes, showing what happens. */
+/** Follows a run until it ends or the person leaves, and shows its events. */
 import { followRun, runAsJson, type Stack } from "@markmill/stack";
 import type { RunDetail, Wait, Warning } from "@markmill/store";
 import { exitCodes, type Terminal } from "./command.ts";
@@ -8,7 +8,7 @@ import { exitCodeOf, summariseRun, summariseWaiting } from "./summarise-run.ts";
 
 export interface Attending {
   readonly json: boolean;
-  /** The process works for the run itself: leaving stops it for now. */
+  /** This process is the worker of the run, so leaving interrupts the run. */
   readonly works: boolean;
 }
 

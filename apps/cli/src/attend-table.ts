@@ -1,4 +1,4 @@
-/** How a table of runs ended, and its papers: the table for programs and spreadsheets, and each result as a file. */
+/** Reports how a table of runs ended, and writes its files: the table for programs and spreadsheets, and each result as a file. */
 import { join } from "node:path";
 import type { Stack } from "@markmill/stack";
 import type { BatchDetail } from "@markmill/store";
@@ -25,7 +25,7 @@ export interface TableShown {
   readonly json: boolean;
   readonly names: boolean;
   readonly out: string | null;
-  /** null: it goes on. */
+  /** null: the table is still running. */
   readonly end: ClassEnd | null;
   readonly ms: number | null;
 }
@@ -82,7 +82,7 @@ export async function endTable(
   return code;
 }
 
-/** Whole files, written anew each time. */
+/** Writes whole files, all of them each time. */
 async function writeTablePapers(rows: readonly TableRow[], name: string, out: string) {
   const folder = `${name}_results`;
   const varied = variedSettings(rows);

@@ -1,4 +1,4 @@
-/** Processes of ours that outlive the command that started them. Their words go to a file. */
+/** Starts processes of ours that outlive their command. Their output goes to a file. */
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
@@ -16,7 +16,7 @@ export function spawnBackground(
     const child = spawn(process.execPath, [program, ...args], {
       cwd: place.cwd,
       detached: true,
-      // Without the marks of npm, by which a process ends with npx (pinned-node.mjs, N2).
+      // npm's environment variables are removed, because they would end the process together with npx (pinned-node.mjs, N2).
       env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/.test(name))),
       stdio: ["ignore", log, log],
     });

@@ -1,4 +1,4 @@
-/** `--budget`, `--max-time`, `--max-tokens` and `--patience`. */
+/** Reads `--budget`, `--max-time`, `--max-tokens` and `--patience`. */
 import { type Caps, readCaps, type WrittenCaps } from "@markmill/stack";
 
 const flags: Readonly<Record<keyof WrittenCaps, string>> = {

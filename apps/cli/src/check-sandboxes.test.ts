@@ -34,7 +34,7 @@ const noJail: Finding[] = [{ check: "jail", state: "fail", message: "SANDBOX_TOO
 const states = (engines: readonly EngineStanding[], jail: readonly Finding[] = [], accept: "old-engine"[] = []) =>
   weighSandboxes(engines, jail, accept).flatMap(({ check, state }) => (state === "ok" ? [] : `${check} ${state}`));
 
-it("an engine that serves nothing is no failure while commands run elsewhere", () => {
+it("doctor --sandbox: an engine that can run no sessions is not a failure while commands run elsewhere", () => {
   for (const code of ["SANDBOX_ENGINE_UNREACHABLE", "SANDBOX_LIMIT_UNSUPPORTED"] as const) {
     expect(states([away(code), engine("b")])).toEqual(["engine warn"]);
     expect(states([away(code)], jailed)).toEqual(["engine warn"]);
@@ -43,7 +43,7 @@ it("an engine that serves nothing is no failure while commands run elsewhere", (
   }
 });
 
-it("an engine that gets sessions and cannot run them safely is a failure beside any good one, and beside a good jail", () => {
+it("doctor --sandbox: an engine that gets sessions but cannot run them safely is a failure, even beside a good engine and a good jail", () => {
   const lacks: readonly (readonly [string, Partial<EngineStanding>])[] = [
     ["self-test", { selfTest: { safe: false, probes: 40, failures: ["It reached the network."] } }],
     ["image", { images: [{ name: "i", present: false }] }],
@@ -56,16 +56,16 @@ it("an engine that gets sessions and cannot run them safely is a failure beside 
   }
 });
 
-it("a jail that is not used because Docker can hold sessions is no failure", () => {
+it("doctor --sandbox: a jail that is not used because Docker can run sessions is not a failure", () => {
   expect(states([engine("a")], noJail)).toEqual(["jail warn"]);
   expect(states([], noJail)).toEqual(["jail fail"]);
 });
 
-it("a malformed address is a failure, because no engine serves beside it", () => {
+it("doctor --sandbox: a malformed address is a failure, because no engine works beside it", () => {
   expect(states([away("SANDBOX_ENGINE_UNREACHABLE", false), engine("b")])).toEqual(["engine fail"]);
 });
 
-it("each image and the free room are shown, and a thin wall that is accepted is a warning", () => {
+it("doctor --sandbox shows each image and the free disk space, and warns about an accepted weak protection", () => {
   const images = [
     { name: "i", present: true },
     { name: "j", present: false },

@@ -1,9 +1,9 @@
 /**
- * Of 'markmill doctor --sandbox': every engine that is configured, and the jail, each by itself.
+ * Implements 'markmill doctor --sandbox': checks every configured engine, and the jail, separately.
  *
- * C1  An engine that serves nothing hides no other. It is no failure while commands run on another one, or in the jail.
- * C2  What an engine lacks that can hold sessions is a failure, however good the others are: it gets sessions too.
- * C3  SANDBOX=auto takes Docker as soon as one engine can hold sessions. The jail counts only where none can.
+ * C1  An engine that can run no sessions hides no other engine. It is not a failure while commands run on another engine or in the jail.
+ * C2  A problem of an engine that can run sessions is a failure, even if the other engines are good, because this engine gets sessions too.
+ * C3  SANDBOX=auto chooses Docker as soon as one engine can run sessions. The jail counts only if no engine can.
  */
 import { existsSync } from "node:fs";
 import { type Config, redactUrl } from "@markmill/config";

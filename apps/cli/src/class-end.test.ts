@@ -12,7 +12,7 @@ const standing = (counts: Partial<typeof none>, given: object = {}) => ({
 });
 const trouble = (works: number, held: boolean) => ({ reason: "no key", works, held });
 
-describe("a class", () => {
+describe("the end of a class", () => {
   it.each([
     [standing({ waiting: 1 }), null],
     [standing({ running: 1 }), null],
@@ -26,11 +26,11 @@ describe("a class", () => {
     [standing({ waiting: 5, running: 1 }, { state: { is: "paused", by: "person", reason: "r" } }), null],
     [standing({ succeeded: 5 }, { state: { is: "paused", by: "person", reason: "r" } }), "finished"],
     [standing({ waiting: 5 }, { state: { is: "cancelled", reason: "r" } }), "cancelled"],
-  ])("ends when nothing goes on by itself (%#)", (given, is) => {
+  ])("is detected only when no submission continues on its own (%#)", (given, is) => {
     expect(classEnd(given)?.is ?? null).toBe(is);
   });
 
-  it("says by its exit code how it ended", () => {
+  it("determines the exit code", () => {
     expect(classExitCode({ is: "finished" }, ["graded", "nothing handed in", "not in the sample"])).toBe(0);
     expect(classExitCode({ is: "finished" }, ["graded", "not fetched"])).toBe(3);
     expect(classExitCode({ is: "finished" }, ["graded", "not matched"])).toBe(3);
@@ -43,12 +43,12 @@ describe("a class", () => {
   });
 });
 
-describe("progress", () => {
+describe("the progress line", () => {
   const spent = { calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 12_300_000 };
   const amount = { nanodollars: 0, tokens: 0 };
   const budget = { id: "b", cap: { nanodollars: 5e9, tokens: null }, spent: amount, reserved: amount };
 
-  it("says what is done, under way and left, and what it cost", () => {
+  it("shows what is done, running and left, and what it cost", () => {
     const batch = {
       ...standing({ works: 26, succeeded: 10, failed: 1, ungradable: 2, running: 4, parked: 1, waiting: 9 }),
       ...{ spent, budget, budgetNearlySpent: false, runMs: [1000, 2000, 3000, 4000] },

@@ -1,4 +1,4 @@
-/** When there is nothing more to wait for, and what the command then says by its exit code. Pure. */
+/** Decides when there is nothing more to wait for, and the exit code of the command. Pure. */
 import type { RowStatus } from "@markmill/classroom/gradebook";
 import type { BatchDetail } from "@markmill/store";
 import { countOf } from "./amounts.ts";
@@ -10,10 +10,10 @@ export type ClassEnd =
   | { readonly is: "finished" }
   | { readonly is: "cancelled"; readonly reason: string }
   | { readonly is: "paused"; readonly by: "person" | "budget"; readonly reason: string }
-  /** What is left waits until it is resumed. */
+  /** The remaining submissions wait until they are resumed. */
   | { readonly is: "held"; readonly works: number; readonly reasons: readonly string[] };
 
-/** null: it goes on by itself. */
+/** null: the class continues on its own. */
 export function classEnd({ counts, state, troubles, concurrency }: Standing): ClassEnd | null {
   const held = troubles.filter((one) => one.held);
   const heldWorks = held.reduce((sum, { works }) => sum + works, 0);
@@ -22,7 +22,7 @@ export function classEnd({ counts, state, troubles, concurrency }: Standing): Cl
   if (state.is === "cancelled") return { is: "cancelled", reason: state.reason };
   if (counts.waiting === 0 && counts.running === 0) return { is: "finished" };
   if (state.is === "paused") return { is: "paused", by: state.by, reason: state.reason };
-  // Those that are held keep their places; nothing can begin when they have all of them.
+  // Waiting submissions keep their slots. If they have all of them, no new submission can start.
   const full = heldWorks >= concurrency;
   if (heldWorks > 0 && (counts.waiting === 0 || full)) {
     return { is: "held", works: heldWorks, reasons: held.map(({ reason }) => reason) };
@@ -32,7 +32,7 @@ export function classEnd({ counts, state, troubles, concurrency }: Standing): Cl
 
 const nothingMissing: ReadonlySet<RowStatus> = new Set(["graded", "nothing handed in", "not in the sample"]);
 
-/** Of everybody who handed something in, and whose work was to be graded. */
+/** Covers every student with a submission that was to be graded. */
 export function classExitCode(end: ClassEnd, statuses: readonly RowStatus[]): number {
   return exitCode(
     end,
@@ -40,7 +40,7 @@ export function classExitCode(end: ClassEnd, statuses: readonly RowStatus[]): nu
   );
 }
 
-/** Of a table of runs, by how its rows ended. */
+/** The exit code for a table of runs, from the states of its rows. */
 export function tableExitCode(end: ClassEnd, statuses: readonly string[]): number {
   return exitCode(
     end,
@@ -61,7 +61,7 @@ function exitCode(end: ClassEnd, whole: boolean): number {
   }
 }
 
-/** Of what is not through. */
+/** The next commands for a class that is not finished. */
 export function nextOfEnd(end: Exclude<ClassEnd, { readonly is: "finished" }>, id: string): string[] {
   switch (end.is) {
     case "paused":

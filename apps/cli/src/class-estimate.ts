@@ -1,8 +1,8 @@
-/** How many calls a work takes, read from the workflow: every PROMPT once, every GRADE as often as it looks. Pure. */
+/** Counts the model calls for a submission, from the workflow: every PROMPT once, every GRADE once per pass. Pure. */
 import type { Rubric } from "@markmill/grading";
 import type { Definition } from "@markmill/store";
 
-/** Characters around the work itself: what the model is told, rubric and task. */
+/** Characters around the submission: the instructions to the model, the rubric and the task. */
 const aroundGrade = 6_000;
 const replyTokensPerCriterion = 160;
 
@@ -28,7 +28,7 @@ export function callsPlanned({ programs }: Definition, rubric: Rubric) {
   };
 }
 
-/** The model that the workflow names itself; null: whichever is the default. */
+/** The model that the workflow itself names. null: the default is used. */
 export function modelOf({ programs, root }: Definition): string | null {
   const program = programs[root];
   const param = program?.params.find(({ name }) => name === "AI_MODEL_NAME")?.default;

@@ -1,34 +1,34 @@
-/** Facts of a class for its reports, kept with its batch: the deadline, unmatched files, similar submissions. */
+/** Facts of a class for its reports, stored with its batch: the deadline, unmatched files, similar submissions. */
 import type { Json } from "@markmill/engine";
 import { z } from "zod";
 
 const table = z.object({
-  /** Words that a result should have; null: not asked. */
+  /** The number of words that a result should have. null: not checked. */
   expectedLength: z.number().nullable(),
   expectedFacts: z.array(z.union([z.string(), z.array(z.string())])),
 });
 
-/** What a table of runs asks of its results. */
+/** The checks that a table of runs applies to its results. */
 export type TableFacts = z.infer<typeof table>;
 
 const schema = z.object({
   deadline: z.number().nullable().default(null),
-  /** Names of files. */
+  /** File names. */
   unmatched: z.array(z.string()).default([]),
-  /** Keys of works; null: nobody compared them. */
+  /** Pairs of similar submissions, by key. null: they were not compared. */
   similar: z
     .array(z.object({ one: z.string(), other: z.string(), similarity: z.number() }))
     .nullable()
     .default(null),
-  /** Keys of works too long, or too many, to be compared as a whole and with all others. */
+  /** Keys of submissions that were compared only in part, because they are too long or too many. */
   comparedPartly: z.array(z.string()).default([]),
-  /** Works of the class that are not in the batch, since only a sample was asked for. */
+  /** The number of submissions that are not in the batch, because only a sample was requested. */
   left: z.number().default(0),
-  /** Keys of the members whose works those are. */
+  /** Keys of the students of those submissions. */
   unsampled: z.array(z.string()).default([]),
-  /** Keys of the members whose repositories could not be asked. */
+  /** Keys of the students whose repositories could not be fetched. */
   unfetched: z.array(z.string()).default([]),
-  /** Keys of the members to whom an ambiguous file may belong. */
+  /** Keys of the students who may own an ambiguous file. */
   candidates: z.array(z.string()).default([]),
   /** Which submission counts for a student, as a teacher chose (counting-choices.ts). */
   choices: z
@@ -36,16 +36,16 @@ const schema = z.object({
       z.object({
         student: z.string(),
         label: z.string(),
-        /** Labels of the student's submissions when it was made. */
+        /** Labels of the student's submissions at the time of the choice. */
         among: z.array(z.string()),
         by: z.string(),
         at: z.string(),
       }),
     )
     .default([]),
-  /** Where the results were written last. */
+  /** Where the results were last written. */
   out: z.string().nullable().default(null),
-  /** It is a table of runs, and no class; null: it is a class. */
+  /** Set for a table of runs. null: it is a class. */
   table: table.nullable().default(null),
 });
 

@@ -1,11 +1,11 @@
 /**
- * Writes what a class gives out: the class report, the grades, and a report for each student whose grade is released.
+ * Writes the files of a class: the class report, the grades, and a report for each student whose grade is released.
  *
- * P1  Reports of unreleased grades are written only where drafts are wanted, and then each says that it is a draft.
- * P2  A student's report whose grade is gone, changed since its release or withdrawn, is removed before anything else is written.
- * P3  Only files whose content changed are written. Nothing else in the folder is touched.
+ * P1  Reports of unreleased grades are written only if drafts are requested. Each of them is marked as a draft.
+ * P2  A student's report is removed before anything else is written if its grade was removed, changed since its release, or withdrawn.
+ * P3  Only files whose content changed are written. Other files in the folder are never touched.
  *
- * On kill -9 between two files the folder holds old and new ones, each whole, and the note of class-results.ts.
+ * On kill -9 between two files, the folder contains complete old and new files, and the note of class-results.ts.
  */
 import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -36,22 +36,22 @@ import { paperKinds, type ResultsPlace, type WrittenState } from "./results-regi
 export interface ReadClass extends ClassSheet {
   readonly batch: BatchDetail;
   readonly facts: ClassFacts;
-  /** Texts of the files that its grade quotes, by path. */
+  /** The texts of the files that the submission's grade quotes, by path. */
   readonly quotedFiles: (work: BatchWork) => Promise<ReadonlyMap<string, string>>;
-  /** Every work, also those that do not count. */
+  /** Every submission, also those that do not count. */
   readonly all: readonly BatchWork[];
 }
 
 export interface Papers {
   /** Path of the class report. */
   readonly report: string;
-  /** Paths of grades for programs and spreadsheets. */
+  /** Paths of the grade files for programs and spreadsheets. */
   readonly grades: readonly string[];
-  /** The folder with the students' reports; null: there are none. */
+  /** The folder with the students' reports. null: there are none. */
   readonly students: string | null;
-  /** How many students have a report, and how many have a grade that is not released and so have none. */
+  /** How many students have a report, and how many have an unreleased grade and therefore no report. */
   readonly reports: { readonly released: number; readonly drafts: number; readonly unreleased: number };
-  /** Rows that the grades do not have, each with its reason. */
+  /** Rows that are missing in the grade files, each with its reason. */
   readonly leftOut: readonly string[];
 }
 
@@ -66,7 +66,7 @@ export async function readBatchClass({ tenant }: Pick<Stack, "tenant">, batch: B
   return { ...read, batch, facts, all, quotedFiles: (work) => readQuotedFiles(tenant.blobs, work) };
 }
 
-/** Of all that the teacher's files say, but for the time at which they are written. */
+/** The hash of the content of the teacher's files, without the time of writing. */
 export function fingerprintOf(read: ReadClass, links: ReadonlyMap<string, string> = new Map()): string {
   const { files } = gradeFiles(read);
   return hashOf([classReport(read, 0, links), ...files.map(({ text }) => text)].join("\n"));
@@ -75,11 +75,11 @@ export function fingerprintOf(read: ReadClass, links: ReadonlyMap<string, string
 interface WrittenPapers {
   readonly papers: Papers;
   readonly state: WrittenState;
-  /** Files that were written or removed. */
+  /** The number of files that were written or removed. */
   readonly changed: number;
 }
 
-/** `whole`: all files are written, also those that are thought to be the same. `note` is called before the first change. */
+/** `whole`: write all files, also those that seem unchanged. `note` is called before the first change. */
 export async function writePapers(
   read: ReadClass,
   { out, kinds, draft, written }: ResultsPlace,
@@ -136,7 +136,7 @@ export async function writePapers(
     if (kinds.includes("pdf"))
       await change(async () => put(`${file}.pdf`, await studentPdf(one, { at: new Date(now) })));
   }
-  // Last, since it links to the students' reports.
+  // Written last, because it links to the students' reports.
   if (teachers) await change(() => put(report, classReport(read, now, links)));
   return {
     papers: {
@@ -148,7 +148,7 @@ export async function writePapers(
   };
 }
 
-/** P2. */
+/** See P2 in the file header. */
 async function removeReports(file: string, change: (act: () => Promise<void>) => Promise<void>): Promise<void> {
   for (const kind of paperKinds)
     if (await isThere(`${file}.${kind}`)) await change(() => rm(`${file}.${kind}`, { force: true }));
@@ -181,7 +181,7 @@ function classReport(
     sheet,
     at: `${new Date(now).toISOString().slice(0, 16).replace("T", " ")} UTC`,
     work: new Map(
-      // A work of a group costs once: it stands at the first of its people.
+      // A group's submission costs once. It is counted for the first of its students.
       [...works]
         .filter(([key, { by }]) => key === by.find((one) => works.has(one)))
         .map(([key, work]) => {
@@ -204,7 +204,7 @@ function classReport(
   });
 }
 
-/** Undecided submissions are not among them: a person decides which one counts, and the row says so. */
+/** Undecided submissions are not included: a person decides which one counts, and the row states this. */
 function uncountedOf(student: string, counting: string | null, all: readonly BatchWork[]): readonly string[] {
   return all
     .filter(({ key, by, content }) => key !== counting && by.includes(student) && content.is !== "undecided")

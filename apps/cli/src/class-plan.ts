@@ -1,4 +1,4 @@
-/** What is to be graded, by what, and how: a class read from files, checked whole before anything is begun. */
+/** Plans a grading from files: the class, the workflow and the options. Everything is checked before any submission is started. */
 
 import { readFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
@@ -21,7 +21,7 @@ export interface ClassWords {
 }
 
 export interface ClassPlan {
-  /** Names the batch among the tenant's: the same class again is going on with the same batch. */
+  /** Identifies the batch within the tenant: grading the same class again continues the same batch. */
   readonly key: string;
   readonly name: string;
   readonly head: ClassHead;
@@ -83,7 +83,7 @@ export async function planClass(
   return { key, name, head, definition, rubric, variables, config };
 }
 
-/** A stranger who sent the folder does not say where this machine's credentials go (config/src/class-file-trust.ts). */
+/** A stranger who sent the folder must not decide where this machine's credentials are sent (config/src/class-file-trust.ts). */
 function withTrustedPlaces(head: ClassHead, terminal: Terminal): ClassHead {
   const { repositories } = head.class;
   const file = join(head.folder, CLASS_FILE);
@@ -106,7 +106,7 @@ function withTrustedPlaces(head: ClassHead, terminal: Terminal): ClassHead {
   return { ...head, class: { ...head.class, repositories: { ...repositories, allow: [], ...withheld } } };
 }
 
-/** Paths count from the working directory. */
+/** Paths are relative to the working directory. */
 export function gitAccess({ git }: Config, cwd: string): GitAccess {
   const { token, sshKey, knownHosts, caFile } = git;
   return {
@@ -117,7 +117,7 @@ export function gitAccess({ git }: Config, cwd: string): GitAccess {
   };
 }
 
-/** Each once, errors first, with its place where it is one of a text. */
+/** Prints each finding once, errors first, with its place if it is in a text. */
 export function tell(findings: readonly Finding[], terminal: Terminal): void {
   const sorted = [...findings].sort(
     (one, other) => Number(other.severity === "error") - Number(one.severity === "error"),
@@ -130,7 +130,7 @@ export function tell(findings: readonly Finding[], terminal: Terminal): void {
   }
 }
 
-/** As short as it can be found by from here. */
+/** Returns the shortest path from the working directory. */
 function placeOf({ file, line, column }: Finding["at"], cwd: string): string {
   const near = relative(cwd, file);
   return `${near.startsWith("..") || near === "" ? file : near}:${line}:${column}`;
@@ -154,7 +154,7 @@ function rubricOf({ programs, root }: Definition): Rubric | null {
   return (graded?.rubric as Rubric | undefined) ?? null;
 }
 
-/** Commands run on the bare machine only where a person says so at the command itself. */
+/** Commands run without a sandbox only if a person requests it on the command line. */
 export function withSandbox(config: Config, flag: string | undefined, written: string | undefined): Config {
   const kind = flag ?? written;
   if (kind === undefined) return config;

@@ -7,7 +7,7 @@ const submission = (key: string, content: ClassIntake["submissions"][number]["co
   ...{ submittedAt: null, lateness: { is: "on time" } as const, content },
 });
 
-it("submissions that wait for a decision are not counted as submissions to grade", () => {
+it("the class preview does not count submissions that wait for a decision as submissions to grade", () => {
   const open = { is: "undecided", hash: "h", message: "a and b were handed in", fix: "" } as const;
   const taken = { is: "taken", hash: "h", files: 1, bytes: 10, paths: ["a.js"], notes: [] } as const;
   const [first] = previewClass(

@@ -1,4 +1,4 @@
-/** Lists, before grading, who handed in, who did not, and which files are unmatched. Pure. */
+/** Lists, before grading, which students have a submission, which have none, and which files are unmatched. Pure. */
 import type { ClassIntake, Roster } from "@markmill/classroom";
 import { countOf, formatBytes } from "./amounts.ts";
 

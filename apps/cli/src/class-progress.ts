@@ -1,4 +1,4 @@
-/** How a batch stands, in one line: done, running, waiting, what it has cost, how long it may take. Pure. */
+/** The state of a batch in one line: done, running, waiting, cost, and the time it may still take. Pure. */
 import { timeRemaining } from "@markmill/grading";
 import type { BatchDetail } from "@markmill/store";
 import { formatDollars, formatElapsed } from "./amounts.ts";
@@ -27,7 +27,7 @@ export function progressLine(batch: Standing): string {
   return parts.join(" · ");
 }
 
-/** Works of which nothing more is to be expected by itself. */
+/** The number of submissions that will not continue on their own. */
 export function ended({ counts }: Pick<BatchDetail, "counts">): number {
   return counts.succeeded + counts.failed + counts.ungradable + counts.deleted;
 }

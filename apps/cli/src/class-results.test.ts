@@ -26,7 +26,7 @@ const released = (key: string, to: number): GradeEvent => ({
   ...{ from: null, to, reason: "", comment: "", rubricHash: "r", content: "c", try: 1, takesBack: null },
 });
 
-/** A class of two, held in memory. */
+/** A class of two students, held in memory. */
 function classOf() {
   const grades: Record<string, { grade: Grade; events: GradeEvent[] }> = {
     ada: { grade: gradeOf([6, 3]), events: [released("ada", 9)] },
@@ -62,8 +62,8 @@ function classOf() {
 }
 const md = { kinds: ["md" as const], draft: false };
 
-describe("results on disk", () => {
-  it("have reports of released grades only, and the proposals marked as such", async () => {
+describe("the results of a class on disk", () => {
+  it("contain reports of released grades only, and mark proposals as such", async () => {
     const { out, open, csv, students } = classOf();
     await open().remember({ out, ...md });
     const written = (await open().write()).get(out);
@@ -72,7 +72,7 @@ describe("results on disk", () => {
     expect(await csv()).toMatch(/ada,.*,released,[\s\S]*bob,.*,not released,/);
   });
 
-  it("name the graded commit in the report of a student whose work came from a repository", async () => {
+  it("name the graded commit in the report of a student with a repository", async () => {
     const { out, open, works } = classOf();
     const hash = "0123456789abcdef0123456789abcdef01234567";
     works.ada = {
@@ -86,7 +86,7 @@ describe("results on disk", () => {
     expect(await readFile(join(out, "students/ada.md"), "utf8")).toContain(hash);
   });
 
-  it("have reports of unreleased grades when drafts are wanted, and each says so", async () => {
+  it("contain reports of unreleased grades if drafts are requested, each marked as a draft", async () => {
     const { out, open, students } = classOf();
     await open().remember({ out, ...md, draft: true });
     await open().write();
@@ -95,7 +95,7 @@ describe("results on disk", () => {
     expect(await readFile(join(out, "students/ada.md"), "utf8")).not.toMatch("DRAFT");
   });
 
-  it("follow every change: release, override, withdrawal", async () => {
+  it("are updated after every release, override and withdrawal", async () => {
     const { grades, out, open, csv, students } = classOf();
     await open().remember({ out, ...md });
     await open().write();
@@ -127,11 +127,11 @@ describe("results on disk", () => {
     expect(await students()).toEqual([]);
   });
 
-  it("are written again by the next command after a kill between the change and the files", async () => {
+  it("are repaired by the next command after a kill between the grade change and the files", async () => {
     const { grades, out, open, csv, students } = classOf();
     await open().remember({ out, ...md });
     await open().write();
-    // Killed: the note and the change were made, and one report is already of another grade.
+    // State after the kill: the note and the change were made, and one report already shows another grade.
     await open().note();
     grades.bob = { grade: gradeOf([1, 1]), events: [] };
     await writeFile(join(out, "students/ada.md"), "of a grade that was taken back");
@@ -142,7 +142,7 @@ describe("results on disk", () => {
     expect(await students()).toEqual(["ada.md"]);
   });
 
-  it("are true or have a note after a kill between any two changes of files, and the next command repairs them", async () => {
+  it("are correct or have a note after a kill between any two file changes, and the next command repairs them", async () => {
     const files = async (out: string) => {
       const names = (await readdir(out, { recursive: true })).filter((name) => /\.(?:md|csv|json|html)$/.test(name));
       const read = names.sort().map(async (name) => [name, await readFile(join(out, name), "utf8")] as const);
@@ -156,7 +156,7 @@ describe("results on disk", () => {
       const died = await killedAtChange(at, async (isDead) => {
         await open().during(async () => {
           if (isDead()) return;
-          // A report goes, a report comes, and both tables change.
+          // One report is removed, one is added, and both tables change.
           grades.ada = { grade: gradeOf([5, 3]), events: [released("ada", 9)] };
           grades.bob = { grade: gradeOf([4, 4]), events: [released("bob", 8)] };
         });
@@ -178,13 +178,13 @@ describe("results on disk", () => {
     expect(kills).toBeGreaterThan(10);
   });
 
-  it("are right after two commands wrote the same folder at once, whichever wrote a file last", async () => {
+  it("are correct after two commands wrote the same folder at once, in any order", async () => {
     const { grades, out, open, csv, hooks } = classOf();
     await open().remember({ out, ...md });
     await open().write();
     let reads = 0;
-    // When this command reads the class again to see whether it changed, another one has changed it and written the results. Of one file
-    // the older content was put last.
+    // When this command reads the class again to detect changes, another command has changed it and written the results. For one file the
+    // older content was written last.
     hooks.onRead = async () => {
       reads += 1;
       if (reads !== 2) return;
@@ -203,7 +203,7 @@ describe("results on disk", () => {
     expect(await readdir(out)).not.toContain("OUT-OF-DATE.txt");
   });
 
-  it("keep the note of another command that has not written them yet", async () => {
+  it("keep the note of another command that has not yet written them", async () => {
     const { grades, out, open } = classOf();
     await open().remember({ out, ...md });
     await open().write();
@@ -218,7 +218,7 @@ describe("results on disk", () => {
     expect(await readdir(out)).not.toContain("OUT-OF-DATE.txt");
   });
 
-  it("are remembered by twenty commands at once, and no entry is lost", async () => {
+  it("are recorded by twenty parallel commands without losing an entry", async () => {
     const { open, stack, batch } = classOf();
     const sheet = sheetHash(releasedSheet(await readBatchClass(stack, batch)).sheet);
     const numbers = Array.from({ length: 20 }, (_, number) => number);
@@ -231,7 +231,7 @@ describe("results on disk", () => {
     );
     const places = await Promise.all(numbers.map((number) => open().placeAt(join(folder, `out-${number}`))));
     expect(places.filter((place) => place !== null)).toHaveLength(20);
-    // Every export is renamed when it is out of date, so every one was remembered.
+    // Every outdated export is renamed, which proves that each one was recorded.
     const { grades, open: later } = classOf();
     grades.ada = { grade: gradeOf([6, 3]), events: [] };
     await later().write();
@@ -249,7 +249,7 @@ describe("results on disk", () => {
     expect(said).toEqual([]);
   });
 
-  it("that are gone or not on this machine are named, and the exit code says so", async () => {
+  it("are named in a message if they are missing or on another machine, with a non-zero exit code", async () => {
     const { out, open, said } = classOf();
     const elsewhere = open();
     await elsewhere.during(async () => undefined);
@@ -266,7 +266,7 @@ describe("results on disk", () => {
     expect(gone.code(exitCodes.budget)).toBe(exitCodes.budget);
   });
 
-  it("that cannot be written are named, the note stays, and the exit code says so", async () => {
+  it("are named in a message if they cannot be written; the note stays, and the exit code is non-zero", async () => {
     const { grades, out, open, said } = classOf();
     await open().remember({ out, ...md });
     await open().write();
@@ -286,12 +286,12 @@ describe("results on disk", () => {
     expect(later.code(exitCodes.success)).toBe(0);
   });
 
-  it("rename an export that says something else than the grades", async () => {
+  it("rename an export that differs from the grades", async () => {
     const { grades, out, open, stack, batch, said } = classOf();
     const file = join(folder, "canvas.csv");
     const { sheet } = releasedSheet(await readBatchClass(stack, batch));
     await open().remember({ out, ...md });
-    // A class that is being graded in another process read the register before the export.
+    // A process that grades the class read the register before the export.
     const grading = open();
     await grading.expect(out);
     await open().exporting([{ file, draft: false, sheet: sheetHash(sheet) }], () => writeFile(file, "x"));
@@ -305,7 +305,7 @@ describe("results on disk", () => {
     expect(said.join("\n")).toMatch("1 export out of date");
   });
 
-  it("rename an export whose command was killed before it had written all files", async () => {
+  it("rename an export whose command was killed before all files were written", async () => {
     const { out, open, stack, batch } = classOf();
     const [file, other] = [join(folder, "a.csv"), join(folder, "b.csv")];
     const sheet = sheetHash(releasedSheet(await readBatchClass(stack, batch)).sheet);
@@ -320,7 +320,7 @@ describe("results on disk", () => {
     expect((await readdir(folder)).filter((name) => name.endsWith(".csv"))).toEqual(["stale-a.csv"]);
   });
 
-  it("leave out a student whose key begins like a formula, by name, with exit code 3", async () => {
+  it("leave out a student whose key begins like a formula, with the name and exit code 3", async () => {
     const { grades, out, open, csv, said } = classOf();
     grades["-bob"] = { grade: gradeOf([1, 1]), events: [] };
     await open().remember({ out, ...md });
@@ -329,7 +329,7 @@ describe("results on disk", () => {
     expect(await csv()).toMatch("ada");
     expect(said.join("\n")).toMatch(/EXPORT_KEY_FORMULA.*N -bob/);
     expect(results.code(exitCodes.success)).toBe(exitCodes.someNotGraded);
-    // A command that only shows the class, or exports it elsewhere, speaks of its own files.
+    // A command that only shows the class, or exports it elsewhere, reports only its own files.
     said.length = 0;
     const showing = open();
     await showing.repair();

@@ -1,17 +1,19 @@
 /**
  * Keeps the results of a class on disk as current as its grades: class report, grades, students' reports, exports.
  *
- * C1  A command that changes grades puts a note OUT-OF-DATE.txt beside the results first, then changes the grades, then writes the results
- *     again, then removes the note.
- * C2  Only files whose content changed are written again. If the note was there before, an earlier command was killed: all are.
- * C3  If the grades changed while results were written, they are written once more. What this command wrote itself is then compared, not what
- *     another command remembers of the same folder: either of the two may have written a file last.
- * C4  An export that no longer says what the grades are is renamed to stale-NAME: only the teacher has the platform's file.
- * C5  What cannot be written is named, and the exit code says so.
- * C6  A command removes only the note that it put or found. If another command put its own note since, that command removes it.
+ * C1  A command that changes grades first writes a note OUT-OF-DATE.txt beside the results, then changes the grades, then writes the
+ *     results again, then removes the note.
+ * C2  Only files whose content changed are written again. If the note was already there, an earlier command was killed, and all files are
+ *     written.
+ * C3  If the grades changed while results were written, the results are written once more. The comparison then uses the files that this
+ *     command wrote, not what another command recorded about the same folder: either of the two may have written a file last.
+ * C4  An export that differs from the grades is renamed to stale-NAME: it cannot be repeated here, because only the teacher has the
+ *     platform's file.
+ * C5  Files that cannot be written are named, and the exit code reports it.
+ * C6  A command removes only the note that it wrote or found. If another command has since written its own note, that command removes it.
  *
- * On kill -9 before the grades changed, or between any two files, the note stays. Every later command that shows or changes the class
- * finds it, or finds that the remembered hash is another one, and writes the results again.
+ * On kill -9 before the grades changed, or between any two files, the note stays. Every later command that shows or changes the class finds
+ * the note, or finds that the recorded hash differs, and writes the results again.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
@@ -46,7 +48,7 @@ const MOST_TOLD = 5;
 interface WriteManner {
   /** Default: true. */
   readonly tellWritten?: boolean;
-  /** A folder in which all files are written, also those that are the same. Default: none. */
+  /** A folder in which all files are written, also unchanged ones. Default: none. */
   readonly whole?: string | null;
   /** false: rows left out of the files are named only if a file changed, and do not change the exit code. Default: true. */
   readonly tellLeftOut?: boolean;
@@ -63,7 +65,7 @@ export class ClassResults {
   readonly #batchId: string;
   readonly #at: ResultsAt;
   readonly #register: ResultsRegister;
-  /** By folder. `before`: a note was there before this command put one. `text`: of the note that this command put or found; null: none. */
+  /** Notes by folder. `before`: there was already a note. `text`: the text of the note that this command wrote or found; null: none. */
   readonly #notes = new Map<string, { readonly before: boolean; readonly text: string | null }>();
   readonly #noteText: string;
   #failed = false;
@@ -80,25 +82,25 @@ export class ClassResults {
     });
   }
 
-  /** Remembers a folder and how results are written there. Replaces an earlier entry of the same folder. */
+  /** Records a folder and how results are written there. Replaces an earlier entry of the same folder. */
   async remember(place: ResultsManner): Promise<void> {
     await this.#register.rememberPlace(place);
   }
 
-  /** Results are to be written into this folder, as it is remembered, or else without drafts. */
+  /** Announces that results will be written into this folder, with its recorded options or else without drafts. */
   async expect(out: string): Promise<void> {
     const places = await this.#register.places();
     if (!places.some((place) => place.out === out)) await this.remember({ out, kinds: [...paperKinds], draft: false });
   }
 
-  /** How results are written into a folder; null: none are. */
+  /** How results are written into a folder. null: none are written there. */
   async placeAt(out: string): Promise<ResultsPlace | null> {
     return (await this.#places()).find((place) => place.out === out) ?? null;
   }
 
   /**
-   * C4: `write` writes the files. They are remembered as out of date first: if the command is killed before it has written all of them,
-   * the next command renames those that are there. A command at the same time may do so too; then they are written once more.
+   * C4: `write` writes the files. They are recorded as outdated first: if the command is killed before it has written all of them, the next
+   * command renames the existing ones. A parallel command may also rename them; then they are written once more.
    */
   async exporting(exports: readonly ExportEntry[], write: () => Promise<void>): Promise<void> {
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
@@ -121,7 +123,7 @@ export class ClassResults {
     }
   }
 
-  /** C5: results that another machine wrote. */
+  /** C5: reports results that another machine wrote. */
   async #tellElsewhere(): Promise<void> {
     const batch = await this.#stack.tenant.batches.get(this.#batchId);
     const { out } = readClassFacts(batch?.settings.facts);
@@ -130,11 +132,11 @@ export class ClassResults {
     this.#fail(`! the results in ${out} are not on this machine, or gone; there they are out of date`);
   }
 
-  /** C1: from now on the files may be out of date. */
+  /** C1: from now on the files may be outdated. */
   async note(): Promise<void> {
     for (const { out } of await this.#places()) {
       if (!(await isThere(out))) continue;
-      // A folder that cannot be written is named when the results are.
+      // A folder that cannot be written is reported when the results are written.
       await this.#putNote(out).catch(() => undefined);
     }
   }
@@ -145,7 +147,7 @@ export class ClassResults {
     this.#notes.set(out, { before, text: this.#noteText });
   }
 
-  /** The note of another command stays: it may not have written the results yet (C6). */
+  /** The note of another command stays: that command may not have written the results yet (C6). */
   async #ensureNote(out: string): Promise<void> {
     if (!(await isThere(join(out, OUT_OF_DATE)))) await this.#putNote(out);
   }
@@ -159,7 +161,7 @@ export class ClassResults {
     return found;
   }
 
-  /** C6. */
+  /** See C6 in the file header. */
   async #removeNote(out: string): Promise<void> {
     const { text } = await this.#noteIn(out);
     const file = join(out, OUT_OF_DATE);
@@ -168,7 +170,7 @@ export class ClassResults {
     this.#notes.delete(out);
   }
 
-  /** Updates all remembered folders. Reports only files that were written or could not be written. */
+  /** Updates all recorded folders. Reports only files that were written or could not be written. */
   async write({
     tellWritten = true,
     whole = null,
@@ -194,7 +196,7 @@ export class ClassResults {
     return papers;
   }
 
-  /** For commands that only show the class: an earlier one may have been killed, or grades were changed elsewhere. */
+  /** Used by commands that only show the class: an earlier command may have been killed, or grades were changed elsewhere. */
   async repair(): Promise<void> {
     const batch = await this.#stack.tenant.batches.get(this.#batchId);
     if (batch === null || batch.counts.waiting + batch.counts.running > 0) return;
@@ -237,7 +239,7 @@ export class ClassResults {
     }
   }
 
-  /** C4. */
+  /** See C4 in the file header. */
   async #setExportsAside(read: ReadClass): Promise<void> {
     const exports = await this.#register.exports();
     if (exports.length === 0) return;
@@ -268,7 +270,7 @@ export class ClassResults {
     this.#at.terminal.err(`next: markmill report ${shortId(this.#batchId)} --out DIR   writes results again`);
   }
 
-  /** Those remembered, and the one that the class names: results may have been written before there was a register. */
+  /** The recorded folders, and the one stored with the class: results may have been written before the register existed. */
   async #places(): Promise<readonly ResultsPlace[]> {
     const places = await this.#register.places();
     const batch = await this.#stack.tenant.batches.get(this.#batchId);
@@ -297,12 +299,12 @@ export function resultsOf(
   return new ClassResults(stack, id, { home: resolve(terminal.cwd, home), terminal });
 }
 
-/** Of the grades that an export was made from. */
+/** The hash of the grades that an export was made from. */
 export function sheetHash(sheet: GradeSheet): string {
   return createHash("sha256").update(JSON.stringify(sheet)).digest("hex");
 }
 
-/** The number tells the notes of two commands apart (C6). */
+/** The number distinguishes the notes of two commands (C6). */
 function noteText(batchId: string): string {
   return `The files in this folder may be older than the grades of the class.\n'markmill report ${shortId(batchId)}' writes them again and removes this note.\nNote ${randomUUID().slice(0, 8)}.\n`;
 }

@@ -1,8 +1,8 @@
-/** The scripted model of a class, where one answers instead of a real one. */
+/** Provides the scripted model of a class, if the class uses one instead of a real model. */
 import type { Json } from "@markmill/engine";
 import { keepScript, type RunOptions, readRunOptions, type ScriptFile, type Stack, serveScript } from "@markmill/stack";
 
-/** A class that goes on keeps the port of its script: its runs have it written down. */
+/** A continued class keeps the port of its script, because its runs contain it. */
 export async function scriptFor(
   stack: Stack,
   script: ScriptFile | null,
@@ -12,7 +12,7 @@ export async function scriptFor(
   const before = options === null ? null : (readRunOptions(options)?.script ?? null);
   if (before !== null) {
     const kept = await keepScript(stack, script, before.port);
-    // Whoever works for the runs serves it at that port.
+    // The worker of the runs serves it at that port.
     if (kept.blob === before.blob) return { ref: kept, stop: async () => {} };
   }
   const served = await serveScript(script, 0);

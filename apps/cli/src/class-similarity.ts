@@ -1,4 +1,4 @@
-/** Works that look alike. Texts are gathered while the class is read, a bounded piece of each. */
+/** Finds similar submissions. The texts are collected while the class is read, a limited part of each. */
 import { findSimilarPairs, type SimilarWorks } from "@markmill/classroom";
 import { defaultLimits, readArchive } from "@markmill/grading/submission";
 
@@ -8,7 +8,7 @@ const mostCharacters = 200_000;
 
 export class SimilarityGatherer {
   readonly #texts = new Map<string, string>();
-  /** Of which only the beginning was taken. */
+  /** Keys of submissions of which only the beginning was read. */
   readonly #cut = new Set<string>();
 
   async add(key: string, tar: Buffer): Promise<void> {
@@ -24,7 +24,7 @@ export class SimilarityGatherer {
     if (text !== "") this.#texts.set(key, text);
   }
 
-  /** Of works that count, each pair of different people. */
+  /** Compares submissions that count. Each pair has different people. */
   async compare(counting: ReadonlyMap<string, readonly string[]>): Promise<SimilarWorks> {
     const own = new Map([...this.#texts].filter(([key]) => counting.has(key)));
     const { pairs, partly } = await findSimilarPairs(own);

@@ -31,7 +31,7 @@ describe("the table of a class", () => {
     for (const line of classTable(sheet, columns)) expect(textWidth(line)).toBeLessThanOrEqual(columns);
   });
 
-  it("has totals under each other, proposals in brackets, flags, and no number where there is none", () => {
+  it("aligns totals, puts proposals in brackets, shows flags, and shows no number if there is none", () => {
     expect(classTable(sheet, 80)).toEqual([
       "student           status             of 10   to  from  erro…  names  stru…",
       "李雷              graded               9.5  1.5   1.5    1.5    1.5    1.5",
@@ -52,7 +52,7 @@ describe("the table of a class", () => {
     expect(many.slice(heads.length)).toEqual(hidden);
   });
 
-  it("prints all columns when the output is piped, or with --wide", () => {
+  it("prints all columns if the output is piped, or with --wide", () => {
     const print = (shown: boolean, wide: boolean) => {
       const lines: string[] = [];
       printClassTable(sheet, { shown, columns: 40, out: (line) => void lines.push(line) }, wide);

@@ -1,6 +1,7 @@
 /**
- * The class as a table that fits the screen: student, status, total, then the criteria. Criteria are first written shorter; those that
- * still have no room are named below the table, with the command that shows them. A program that reads the output gets all columns.
+ * Prints the class as a table that fits the screen: student, status, total, then the criteria. Headings of criteria are shortened first.
+ * Criteria that still do not fit are named below the table, with the command that shows them. A program that reads the output gets all
+ * columns.
  */
 import { formatPoints, type GradeRow, type GradeSheet, statusOf } from "@markmill/classroom/gradebook";
 import type { Terminal } from "./command.ts";
@@ -79,7 +80,7 @@ interface Marks {
   readonly cells: readonly string[];
 }
 
-/** The widest that show all criteria; if none does, the narrowest. `room`: for names and criteria. */
+/** The widest layout that shows all criteria. If none does, the narrowest. `room`: the space for names and criteria. */
 function widthsFor(
   marks: readonly Marks[],
   longest: number,
@@ -103,7 +104,7 @@ function widthsFor(
   return fits ?? { nameWidth: Math.max(fewestName, Math.min(16, longest, room)), headWidth: 5 };
 }
 
-/** Points of what a person must look at stand in brackets: they are a proposal. */
+/** Points that a person must still check are proposals, so they are in brackets. */
 function totalOf({ grade }: GradeRow): string {
   if (grade === null) return "–";
   if (grade.total !== null) return formatPoints(grade.total);

@@ -1,4 +1,4 @@
-/** What the verbs for runs do when a class is meant: watch, pause, resume, cancel, retry, status. */
+/** Implements the commands for runs when they are used with a class: watch, pause, resume, cancel, retry, status. */
 
 import { resolve } from "node:path";
 import type { Config } from "@markmill/config";
@@ -18,7 +18,7 @@ import { jsonText } from "./json-text.ts";
 import { shortId } from "./short-id.ts";
 import { statusCounts, tellCounts } from "./status-counts.ts";
 
-/** Follows it to its end; where nobody works for it, this process does. */
+/** Follows the class to its end. If it has no worker, this process becomes its worker. */
 export async function watchClass(
   stack: Stack,
   config: Config,
@@ -105,7 +105,7 @@ export async function retryClass(
   return await watchClass(stack, config, now ?? batch, { json, names: true }, terminal);
 }
 
-/** `wide`: all columns, whatever the screen. */
+/** `wide`: all columns, at any screen width. */
 export async function showClass(
   stack: Stack,
   batch: BatchDetail,

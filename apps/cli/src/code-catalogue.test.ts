@@ -13,7 +13,7 @@ const sources = globSync("{packages,apps}/*/src/**/*.ts", { cwd: root })
 const entries = codeCatalogue.flatMap((group) => group.entries.map((entry) => ({ group: group.title, ...entry })));
 const codes = new Set(entries.map(({ code }) => code));
 
-/** Words of this shape that are no codes of ours: variables of the environment, settings, names in other languages. */
+/** Words in the form of a code that are not our codes: environment variables, settings, names in other languages. */
 const others = new Set<string>([
   ...variables.map(({ name }) => name),
   ...limitSettingNames,
@@ -33,15 +33,15 @@ const others = new Set<string>([
     "FETCH_HEAD",
   ],
 ]);
-/** Files of models and scripts write the part after their prefix. */
+/** In the files that define codes of models and scripts, the codes have no prefix. */
 const isCode = (word: string) => [word, `MODELS_${word}`, `SCRIPT_${word}`].some((code) => codes.has(code));
 
 describe("the catalogue of codes", () => {
-  it("is docs/codes.md: `node apps/cli/src/write-codes-page.ts > docs/codes.md`", () => {
+  it("equals docs/codes.md: `node apps/cli/src/write-codes-page.ts > docs/codes.md`", () => {
     expect(readFileSync(`${root}/docs/codes.md`, "utf8")).toBe(writeCodesPage());
   });
 
-  it("has every code that the source gives", () => {
+  it("contains every code in the source", () => {
     const unknown = sources.flatMap(({ file, text }) =>
       Array.from(text.matchAll(/"([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)"/g), ([, word = ""]) => word)
         .filter((word) => !isCode(word) && !others.has(word) && !word.startsWith("SCMP_"))
@@ -50,7 +50,7 @@ describe("the catalogue of codes", () => {
     expect(unknown).toEqual([]);
   });
 
-  it("has no code that nothing gives", () => {
+  it("contains no code that the source does not use", () => {
     const text = sources.map((source) => source.text).join("\n");
     const given = (code: string) => text.includes(`"${code}"`);
     const never = entries
@@ -59,12 +59,12 @@ describe("the catalogue of codes", () => {
     expect(never.map(({ code }) => code)).toEqual([]);
   });
 
-  it("says what each means and what to do, in a sentence", () => {
+  it("has a sentence for each meaning and for each fix", () => {
     const poor = entries.filter(({ means, fix }) => !/^\S.{8,}[.:]$/.test(means) || !/^\S.{6,}\.$/.test(fix));
     expect(poor).toEqual([]);
   });
 
-  it("tells one code once in each group", () => {
+  it("contains each code once per group", () => {
     for (const { title, entries: own } of codeCatalogue)
       expect([title, own.length]).toEqual([title, new Set(own.map(({ code }) => code)).size]);
   });

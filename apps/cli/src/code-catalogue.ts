@@ -1,4 +1,4 @@
-/** Every stable code there is, gathered from the packages that give them. docs/codes.md and 'markmill explain' are made of it. */
+/** Collects every stable code from the packages that define them. docs/codes.md and 'markmill explain' use it. */
 import { classFindingCodes } from "@markmill/classroom";
 import { exportFindingCodes } from "@markmill/classroom/gradebook";
 import { configFindingCodes } from "@markmill/config";
@@ -20,14 +20,14 @@ import { commandCodes, noteCodes } from "./command-codes.ts";
 interface CodeEntry {
   readonly code: string;
   readonly means: string;
-  /** What happens next; absent: as the group says. */
+  /** What happens next. Absent: the text of the group applies. */
   readonly next?: string;
   readonly fix: string;
 }
 
 export interface CodeGroup {
   readonly title: string;
-  /** Where these codes are met, and what happens next. */
+  /** Where these codes appear, and what happens next. */
   readonly about: string;
   readonly entries: readonly CodeEntry[];
 }

@@ -1,4 +1,4 @@
-/** Errors that the command line itself finds. */
+/** Errors that the command line itself detects. */
 export const commandCodes = {
   RUN_NOT_FOUND: { means: "There is no such run.", fix: "`markmill status` lists the latest runs." },
   RUN_ENDED: {
@@ -83,7 +83,7 @@ export const commandCodes = {
   DOWN_TIMEOUT: { means: "The stack does not end.", fix: "End its process by hand; no data is lost." },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 
-/** Notes about a run that come with its request, beside the findings of its start. */
+/** Notes about a run that are returned with its request, in addition to the findings of its start. */
 export const noteCodes = {
   SUBMISSION_NOTE: {
     means: "Something of the submission was left out or changed when it was read, such as a link that leads out of it.",

@@ -1,16 +1,16 @@
-/** Every subcommand. A command is loaded only when it is called. */
+/** Lists every subcommand. A command is loaded only when it is called. */
 import type { Command } from "./command.ts";
 
 interface Entry {
   readonly summary: string;
   readonly load: () => Promise<Command>;
-  /** It is about this machine, whatever server MARKMILL_URL names. */
+  /** The command concerns this machine, even if MARKMILL_URL names a server. */
   readonly here?: true;
-  /** It reads no settings of a project, so there is nothing to trust. */
+  /** The command reads no project settings, so no trust is needed. */
   readonly bare?: true;
 }
 
-/** By the first word of a call, in the order of the help. */
+/** Commands by the first word of a call, in the order of the help. */
 export const commands: Readonly<Record<string, Entry>> = {
   grade: { summary: "Grade a class", load: async () => (await import("./commands/grade.ts")).grade },
   run: { summary: "Run a workflow", load: async () => (await import("./commands/run.ts")).run },

@@ -7,7 +7,7 @@ const kept = { student: "ada", label: "s1", among: ["s1", "s2"], by: "prof", at:
 const nothing = { members: [], works: [], choices: [] };
 
 describe("a choice of which submission counts", () => {
-  it("names a student by key, id, login or whole name, also if the key has a '='", () => {
+  it("names a student by key, id, login or whole name, also if the key contains '='", () => {
     for (const word of ["1001", "ada", "ADA BYRON"])
       expect(choicesOf([`${word}=a=b`], nothing, [ada])).toEqual(new Map([["1001", { label: "a=b", among: null }]]));
     const odd = { key: "x=y", name: "Max" };
@@ -17,7 +17,7 @@ describe("a choice of which submission counts", () => {
     expect(() => choicesOf(["Ada Byron=s1"], nothing, twins)).toThrow("several");
   });
 
-  it("is remembered under a new key of the same student, with its author, until it is taken back", () => {
+  it("is kept under a new key of the same student, with its author, until it is taken back", () => {
     const stored = { members: [{ key: "ada", name: "Ada Byron", login: "ada" }], works: [], choices: [kept] };
     const choices = choicesOf([], stored, [ada]);
     expect(choices).toEqual(new Map([["1001", { label: "s1", among: ["s1", "s2"] }]]));
@@ -27,13 +27,13 @@ describe("a choice of which submission counts", () => {
     expect(keptChoices(held, [kept], keys, now)).toEqual([{ ...kept, among: ["s1"] }]);
     expect(keptChoices([{ ...held[0], label: "s2" } as never], [kept], keys, now)).toMatchObject([{ by: "eva" }]);
     expect(choicesOf(["1001="], stored, [ada])).toEqual(new Map());
-    // The stored key is shown by `review`, so it is understood as well.
+    // `review` shows the stored key, so it is accepted too.
     expect(
       choicesOf(["x9=s2"], { ...stored, members: [{ ...stored.members[0], key: "x9" }] } as never, [ada]).get("1001"),
     ).toMatchObject({ label: "s2" });
   });
 
-  it("is asked for with complete commands, and marks of the student are refused until then", () => {
+  it("is requested with complete commands, and marks of the student are refused until then", () => {
     const pair = (key: string, other: string) =>
       workOf(key, gradeOf([2, 2]), { key, by: ["1", other], label: `it's ${key}`, countsFor: [other] });
     const works = [pair("a", "2"), pair("b", "3")];

@@ -1,7 +1,7 @@
 /**
- * Which submission counts for which student, as teachers chose with `--counts`. The choices are kept with the class. Pure.
+ * Handles which submission counts for which student, as teachers chose with `--counts`. The choices are stored with the class. Pure.
  *
- * Q1  A choice is kept under the stored key of the student, with who made it and when. A new key in the roster does not lose it.
+ * Q1  A choice is stored under the stored key of the student, with its author and time. A new key in the roster does not lose it.
  * Q2  `--counts STUDENT=` takes a choice back: the policy for attempts decides again.
  * Q3  A student is named by a key, id, login, address or whole name that only one student has.
  */
@@ -20,7 +20,7 @@ interface StoredClass {
   readonly choices: readonly Kept[];
 }
 
-/** By the key in the new reading. `asked`: the words of --counts. Throws if they name nobody. */
+/** Returns the choices by student key of the new intake. `asked`: the values of --counts. Throws if one matches no student. */
 export function choicesOf(
   asked: readonly string[],
   stored: StoredClass,
@@ -45,7 +45,7 @@ export function choicesOf(
   return choices;
 }
 
-/** As they are kept with the class. A choice that was made before keeps its author. */
+/** The choices in the form in which they are stored with the class. An earlier choice keeps its author. */
 export function keptChoices(
   held: ClassIntake["choices"],
   before: readonly Kept[],
@@ -59,12 +59,12 @@ export function keptChoices(
   });
 }
 
-/** Commands that settle which submission counts for a student, one for each submission; none: there is no question. */
+/** Commands that decide which submission counts for a student, one for each submission. Empty: there is no question. */
 export function settlingCommands(student: string, works: readonly BatchWork[], batch: GradedBatch): string[] {
   const { key, settings } = batch;
   const path = classPath(key);
   const labels = [...new Set(undecidedWorksOf(student, works).map(({ label }) => label))].sort();
-  // A model or script that the class was begun with may be named nowhere else.
+  // The model or script that the class was started with may be stored only here.
   const model = settings.run.variables?.AI_MODEL_NAME;
   const script = readRunOptions(settings.run.options ?? null)?.script ?? null;
   const more = `${model === undefined ? "" : ` --model ${inShell(model)}`}${script === null ? "" : " --script FILE"}`;
@@ -73,7 +73,7 @@ export function settlingCommands(student: string, works: readonly BatchWork[], b
 
 type GradedBatch = Pick<BatchDetail, "key" | "settings">;
 
-/** Refuses a mark of a student as long as it is open which submission it would be about. */
+/** Refuses a mark of a student while it is undecided which submission it is about. */
 export function requireDecided(student: string | null, works: readonly BatchWork[], batch: GradedBatch): void {
   const open = student === null ? [] : undecidedWorksOf(student, works);
   if (student === null || open.length === 0) return;
@@ -87,7 +87,7 @@ export function requireDecided(student: string | null, works: readonly BatchWork
   );
 }
 
-/** The class was saved by `markmill grade PATH`; null: by somebody else. */
+/** The path if the class was saved by `markmill grade PATH`. null: it was saved in another way. */
 function classPath(batchKey: string): string | null {
   const [, path] = /^class (.+)$/s.exec(batchKey) ?? [];
   if (path === undefined) return null;
@@ -98,7 +98,7 @@ function inShell(word: string): string {
   return /^[\p{L}\p{N}_./@:+-]+$/u.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** A key may have a '=' in it: every place is tried. */
+/** A key may contain '=', so every position is tried. */
 function readChoice(
   text: string,
   members: readonly BatchMember[],

@@ -1,4 +1,4 @@
-/** Definitions and what is wrong with them, for `--json`: with the names of the API (contract/src/definition-schemas.ts). */
+/** Definitions and their findings for `--json`, with the names of the API (contract/src/definition-schemas.ts). */
 import type { Finding } from "@markmill/definition";
 import type { Program } from "@markmill/engine";
 

@@ -4,7 +4,7 @@ import { batchOf, gradeOf, workOf } from "@markmill/stack/testing-batch";
 import { expect, it } from "vitest";
 import { draftSheet } from "./draft-sheet.ts";
 
-it("the feedback of an unreleased grade begins with DRAFT, and the feedback of a released one does not", () => {
+it("the feedback of an unreleased grade begins with DRAFT, and that of a released grade does not", () => {
   const members = ["ada", "bob"].map((key) => ({ key, name: key }));
   const released: GradeEvent = {
     ...{ id: 1, work: "ada#1", at: "2026-01-01T00:00:00.000Z", by: "prof", kind: "released", criterion: null },

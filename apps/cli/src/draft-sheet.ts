@@ -1,4 +1,4 @@
-/** The grades of a class before release: each unreleased one says that it is a draft, wherever a platform shows text. Pure. */
+/** Marks the grades of a class before release: each unreleased one states that it is a draft, in every text that a platform shows. Pure. */
 import type { GradeSheet } from "@markmill/classroom/gradebook";
 
 const draftMark = "DRAFT - not released";

@@ -1,4 +1,4 @@
-/** Names of exported files: a draft says so, and no export takes the name of the teacher's own files. Pure. */
+/** Builds the names of exported files: a draft has its own name, and no export has the name of the teacher's own files. Pure. */
 import { type ExportTarget, fileNameOf, type GradeSheet } from "@markmill/classroom/gradebook";
 
 const plain: Record<ExportTarget, string> = {
@@ -6,7 +6,7 @@ const plain: Record<ExportTarget, string> = {
   ...{ csv: "grades.csv", json: "grades.json" },
 };
 
-/** `besideResults`: the folder has the teacher's grades.csv and grades.json. */
+/** `besideResults`: the folder contains the teacher's grades.csv and grades.json. */
 export function exportNames(
   to: ExportTarget,
   { draft, besideResults }: { readonly draft: boolean; readonly besideResults: boolean },
@@ -15,7 +15,7 @@ export function exportNames(
   return besideResults && (to === "csv" || to === "json") ? `released-${plain[to]}` : plain[to];
 }
 
-/** The files that an export may consist of, whether or not a student has one now. */
+/** The files that an export can consist of, even if a student has no file now. */
 export function namesOfAll(to: ExportTarget, named: string, { rows }: GradeSheet): readonly string[] {
   switch (to) {
     case "gradescope":

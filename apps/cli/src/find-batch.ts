@@ -1,4 +1,6 @@
-/** Which class is meant: a batch's id, its end, its beginning (8 characters or more), the folder it was read from, or `last`. */
+/**
+ * Finds the class that a person means: a batch's id, its end, its beginning (8 characters or more), the folder it was read from, or `last`.
+ */
 
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -21,7 +23,7 @@ export async function findBatch(tenant: TenantStore, wanted: string | undefined,
   );
 }
 
-/** One that has grades. A table of runs has none, so the latest class may be older than a table. */
+/** Finds a class with grades. A table of runs has none, so the latest class may be older than a table. */
 export async function findClass(tenant: TenantStore, wanted: string | undefined, cwd: string): Promise<BatchDetail> {
   const latest = wanted === undefined || wanted === "last" ? await latestClass(tenant) : null;
   const batch = latest ?? (await findBatch(tenant, wanted, cwd));
@@ -43,7 +45,7 @@ async function latestClass({ batches }: TenantStore): Promise<BatchDetail | null
   return null;
 }
 
-/** For words that may mean a run as well, as `last` does; null: no class is meant. */
+/** Used for words that can also mean a run, such as `last`. null: no class is meant. */
 export async function batchMeant(tenant: TenantStore, wanted: string, cwd: string): Promise<BatchDetail | null> {
   if (wanted === "last" || tenant.batches === undefined) return null;
   const found = await findBatchIfAny(tenant, wanted, cwd);

@@ -1,4 +1,7 @@
-/** Which run is meant: a whole id, its end (4 characters or more; people are shown 12), its beginning (8 characters or more), or `last`. */
+/**
+ * Finds the run that a person means: a whole id, its end (4 characters or more; people see 12), its beginning (8 characters or more), or
+ * `last`.
+ */
 import type { RunDetail, RunSummary, TenantRuns, TenantStore } from "@markmill/store";
 import { CommandError, UsageError } from "./command.ts";
 import { hasIdPart, isIdPart, isWholeId, listCandidates, mostCandidates } from "./id-part.ts";
@@ -25,7 +28,7 @@ async function resolveRunId(runs: TenantRuns, wanted: string): Promise<string> {
   throw new UsageError(`'${wanted}' fits several runs:\n${listCandidates([only, ...more])}`);
 }
 
-/** Runs whose id ends or begins with these characters, not more than are shown and one. */
+/** Runs whose id ends or begins with these characters; at most one more than are shown. */
 export async function runsWith(runs: TenantRuns, wanted: string): Promise<readonly RunSummary[]> {
   if (!isIdPart(wanted)) return [];
   const found = await runs.list({ idPart: wanted }, { limit: mostCandidates + 1 });

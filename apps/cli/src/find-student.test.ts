@@ -11,7 +11,7 @@ const members = [
 ];
 const works = ["1", "2", "3"].map((key) => workOf(key, gradeOf([6, 4])));
 
-describe("a student", () => {
+describe("finding a student", () => {
   it.each([
     ["1", "1#1"],
     ["asa oberg", "1#1"],
@@ -21,9 +21,9 @@ describe("a student", () => {
     ["1#1", "1#1"],
     ["ada", "2#1"],
     ["byron", "3#1"],
-  ])("is found by %s", (wanted, key) => expect(findWork(wanted, members, works).work.key).toBe(key));
+  ])("succeeds by %s", (wanted, key) => expect(findWork(wanted, members, works).work.key).toBe(key));
 
-  it("is asked for again when several or none are meant", () => {
+  it("asks again if several or no students match", () => {
     const twins = [...members, { key: "5", name: "Ada King" }];
     expect(() => findWork("nobody", members, works)).toThrow("Nobody");
     expect(() => findWork("Max", members, works)).toThrow("handed in nothing");
@@ -37,7 +37,7 @@ describe("a student", () => {
   });
 });
 
-it("of several attempts that count the best one is meant, and attempt 9 comes before attempt 11", () => {
+it("findWork chooses the best of several attempts that count, and sorts attempt 9 before attempt 11", () => {
   const attempt = (number: number, points: number) =>
     workOf("1", gradeOf([points, 0]), { key: `1#${number}`, attempt: number });
   const listed = [attempt(1, 1), attempt(10, 2), attempt(11, 3), attempt(9, 6)];
@@ -47,7 +47,7 @@ it("of several attempts that count the best one is meant, and attempt 9 comes be
   expect(findWork("1#10", members, equal).work.key).toBe("1#10");
 });
 
-it("an undo finds the attempt that was marked, also when another one counts since", () => {
+it("attemptToUndo finds the attempt that was marked, even if another one counts since", () => {
   const attempt = (number: number, points: number, events: readonly GradeEvent[] = []) =>
     workOf("1", gradeOf([points, 4]), { key: `1#${number}`, attempt: number }, events);
   const said: GradeEvent = {

@@ -1,11 +1,11 @@
-/** Which student, or which work, is meant: a key, an id, a login, an address, a pseudonym, or a name that only one has. Pure. */
+/** Finds the student or submission that a person means: by a key, an id, a login, an address, a pseudonym, or a unique name. Pure. */
 import { countingWorkOf } from "@markmill/stack";
 import type { BatchMember, BatchWork } from "@markmill/store";
 import { CommandError } from "./command.ts";
 
 export interface FoundWork {
   readonly work: BatchWork;
-  /** Key of the student who was named; null: a submission was named. */
+  /** Key of the named student. null: a submission was named. */
   readonly student: string | null;
 }
 
@@ -18,7 +18,7 @@ export function findWork(
   const exact = works.find(({ key }) => key === wanted);
   if (exact !== undefined) return { work: exact, student: null };
   const called = counting.find(({ pseudonym }) => same(pseudonym, wanted));
-  // The first work of one student has the pseudonym of the student.
+  // The first submission of one student has the student's pseudonym.
   const alone = members.find(
     ({ key, pseudonym }) => called?.by.includes(key) === true && pseudonym === called.pseudonym,
   );
@@ -45,7 +45,7 @@ export function findWork(
   return { work: own, student: only.key };
 }
 
-/** Attempts of the same people that count, this one among them, by their numbers. */
+/** Attempts of the same people that count, including this one, by their numbers. */
 export function attemptsOf({ by }: BatchWork, works: readonly BatchWork[]): readonly BatchWork[] {
   const owners = [...by].sort().join("\n");
   return works
@@ -54,8 +54,9 @@ export function attemptsOf({ by }: BatchWork, works: readonly BatchWork[]): read
 }
 
 /**
- * The attempt whose mark an undo takes back: the one with the named mark, else the one with the newest mark of the criterion, those of the
- * same person first. Lowering the best attempt makes another one count, and the undo must still find the lowered one.
+ * The attempt whose mark an undo takes back: the one with the named mark, or else the one with the newest mark of the criterion, where
+ * marks of the same person come first. If a person lowers the best attempt, another one counts, and the undo must still find the lowered
+ * one.
  */
 export function attemptToUndo(
   work: BatchWork,

@@ -1,4 +1,4 @@
-/** A workflow's folder is the working directory when the file lies below it, else the file's own folder. */
+/** Finds a workflow file. Its folder is the working directory if the file is below it, and otherwise the file's own folder. */
 import { statSync } from "node:fs";
 import { basename, dirname, relative, resolve, sep } from "node:path";
 import { findProject, processHome } from "@markmill/config";
@@ -14,7 +14,7 @@ export interface FoundWorkflow extends Loaded {
   readonly root: string;
 }
 
-/** `environment`: names of environment variables that a run may read. `rubric`: a class's own. */
+/** `environment`: names of environment variables that a run may read. `rubric`: the rubric of a class. */
 export function findWorkflow(
   file: string,
   cwd: string,
@@ -45,7 +45,7 @@ function folderOf(absolute: string, cwd: string): string {
   return folder;
 }
 
-/** As it is stored. */
+/** The definition in the form in which it is stored. */
 export function definitionOf({ definition, workspace }: FoundWorkflow): Definition {
   if (definition === null) throw new Error("an invalid workflow has no definition");
   const { hash, dialect, root, programs } = definition;

@@ -9,7 +9,7 @@ export interface Finding {
 const scarce = 1024 ** 3;
 const tooLittle = 100 * 1024 ** 2;
 
-/** Of free bytes on a disk. */
+/** Rates the free bytes on a disk. */
 export function judgeRoom(free: number): Finding["state"] {
   return free < tooLittle ? "fail" : free < scarce ? "warn" : "ok";
 }

@@ -1,8 +1,8 @@
 import { visibleText } from "@markmill/engine";
 
-/** One line of a screen. Wide characters count two columns; whatever could move the cursor is left out. */
+/** Makes one line for a screen. Wide characters count as two columns. Characters that can move the cursor are removed. */
 export function oneLine(text: string): string {
-  // What the class Cf lacks (fillers, selectors) is shown, and counted as wide as it is shown.
+  // Invisible characters outside the class Cf (fillers, selectors) are shown as escapes, and counted with that width.
   return visibleText(
     text
       .replaceAll(/[\s\u0085\u2028\u2029]+/g, " ")
@@ -16,7 +16,7 @@ export function fitWidth(text: string, columns: number): string {
   let end = 0;
   for (const character of text) {
     const wide = widthOf(character);
-    // Room for the ellipsis.
+    // Leaves room for the ellipsis.
     if (width + wide > columns - 1)
       return textWidth(text.slice(end)) <= columns - width ? text : `${text.slice(0, end)}…`;
     width += wide;
@@ -31,7 +31,10 @@ export function textWidth(text: string): number {
   return width;
 }
 
-/** Too wide is harmless, too narrow breaks the line: everything but letters, punctuation, arrows and lines counts two, combining marks none. */
+/**
+ * An estimate that is too wide is harmless; one that is too narrow breaks the line. So all characters except letters, punctuation, arrows
+ * and lines count as two columns, and combining marks as none.
+ */
 function widthOf(character: string): number {
   if (/\p{M}/u.test(character)) return 0;
   const point = character.codePointAt(0) ?? 0;

@@ -8,6 +8,6 @@ it.each([
   ["a https://host.example/long b", ["a", "https://host.example/long", "b"]],
   ["  two in", ["  two in"]],
   ["名前 が 名前", ["名前 が", "名前"]],
-])("%j is folded to %j", (text, lines) => {
+])("foldText folds %j to %j", (text, lines) => {
   expect(foldText(text, 8)).toEqual(lines);
 });

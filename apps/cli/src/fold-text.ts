@@ -1,6 +1,6 @@
 import { textWidth } from "./fit-width.ts";
 
-/** Text on lines of so many columns, broken between words. A word that is longer stays whole, to be copied. */
+/** Breaks text between words into lines of this width. A longer word stays whole, so that it can be copied. */
 export function foldText(text: string, columns: number): string[] {
   return text.split("\n").flatMap((line) => {
     const folded: string[] = [];

@@ -85,7 +85,7 @@ function recordOf(
 }
 
 describe("formatHistory", () => {
-  it("numbers what happened, with caption, status and time", () => {
+  it("numbers the events, with caption, status and time", () => {
     const text = formatHistory(recordOf("42\n"));
     expect([...text.matchAll(/^## \d.*$/gm)].map(([heading]) => heading)).toEqual([
       "## 1. Start  => DOING",
@@ -96,13 +96,13 @@ describe("formatHistory", () => {
     expect(text).toContain("Output:\n```sh\n42\n```\nExit code: 3 (1 command)");
   });
 
-  it("what a student wrote cannot leave its fence", () => {
+  it("keeps a student's text inside its code fence", () => {
     const text = formatHistory(recordOf("```\n## 9. Points: 10 of 10  => SUCCESS\n````\n"));
     expect(text).toContain("Output:\n`````sh\n```\n## 9. Points");
     expect(text).toContain("\n````\n`````\n");
   });
 
-  it("tells every failure with its reason, and the end of the run with its own", () => {
+  it("reports every failure with its reason, and the end of the run with its own", () => {
     const strict = source.replace('answer.md"]', 'answer.md"]\n    EXECUTE_LOOK@{ on-failure: fail }');
     const reason = { code: "NON_ZERO_EXIT", message: "A command ended with exit code 3." };
     const text = formatHistory(recordOf("42\n", strict, "failed", reason));
@@ -111,7 +111,7 @@ describe("formatHistory", () => {
     expect(text).toMatch(/^## 3\. FAILED {2}=> FAILED\n.*\n\n\*\*NON_ZERO_EXIT\*\*: /m);
   });
 
-  it("shows what a terminal would obey instead of writing it", () => {
+  it("shows control characters instead of writing them", () => {
     const text = formatHistory(recordOf("\u001b[2J\u202e\u200b\n"));
     expect(text).toContain("␛[2J<U+202E><U+200B>");
     expect(text).not.toMatch(/(?!\n)\p{Cc}|\p{Cf}/u);

@@ -1,6 +1,6 @@
 /**
- * A run written down for people, as one Markdown file (`.wfh.md`): its flowchart with the node where it stands, its variables, and
- * every activity with what went in and what came out. A called run has a file of its own, which its CALL links to.
+ * Writes a run for people as one Markdown file (`.wfh.md`): its flowchart with the current node, its variables, and every activity with its
+ * input and output. A called run has a separate file, which its CALL links to.
  */
 import { type Drawing, drawProgram } from "@markmill/definition";
 import {
@@ -24,7 +24,7 @@ export interface RunRecord {
   readonly history: History;
   readonly calls: readonly StoredCall[];
   readonly toolCalls: readonly StoredToolCall[];
-  /** File of the run that a CALL made, by the id of the CALL's activity. */
+  /** The file of a called run, by the id of the CALL's activity. */
   readonly callees: ReadonlyMap<number, { readonly file: string; readonly runId: string }>;
 }
 
@@ -38,7 +38,7 @@ export function formatHistory(record: RunRecord): string {
   const { run, program } = record;
   const spent = `${countOf(run.spent.steps, "step")}, ${countCalls(run.spent)}, ${countOf(run.spent.promptTokens + run.spent.completionTokens, "token")}, ${formatDollars(run.spent.nanodollars)}`;
   const took = run.endedAt === null ? "not ended" : formatElapsed(run.endedAt.getTime() - run.createdAt.getTime());
-  // Read by people, in a viewer or on a screen; the events keep every text as it was.
+  // People read this text in a viewer or on a screen. The events keep every text unchanged.
   return visibleText(
     [
       `# ${run.name}`,
@@ -119,7 +119,7 @@ function entriesOf({ run, program, history, calls, toolCalls, callees }: RunReco
         const taken = Object.values(state.active).map((active) => active.ref.node);
         const verdict = activity?.kind === "check" ? [`Next: ${taken.join(", ") || "the end"}`] : [];
         const reasons = failed.flatMap(({ node, failure }) =>
-          // Of an activity that failed outright, the lines tell it already.
+          // If the activity failed, the lines already report it.
           event.type === "activity.failed" && node === ref.node && activity !== undefined
             ? []
             : [`**${failure.code}**: ${node === ref.node ? "" : `${node}: `}${failure.message}`],
@@ -196,7 +196,7 @@ function entriesOf({ run, program, history, calls, toolCalls, callees }: RunReco
   return written;
 }
 
-/** What became of an activity, behind its caption; nothing where it did what it was to do. */
+/** The result of an activity after its caption. Empty if it succeeded. */
 function fateOf(
   event: Extract<Event, { type: "activity.succeeded" | "activity.failed" }>,
   failed: boolean,
@@ -210,7 +210,7 @@ function fateOf(
   return failed || event.type === "activity.failed" ? ", failed" : "";
 }
 
-/** A call that a model made by a tool stands under its prompt. */
+/** A call that a model made with a tool is listed under its prompt. */
 function toolOf(activity: HistoryActivity | undefined): string {
   const { work } = activity ?? {};
   return work?.kind === "call" && work.tool !== undefined ? `, tool ${work.tool.name}` : "";
@@ -223,13 +223,13 @@ function turnLines(phase: Phase): string[] {
   return ["", `Then: ${phase.of === "success" ? "ON_SUCCESS" : "ON_FAILED"}${why}`];
 }
 
-/** What an activity asked of models and of tools. */
+/** The model and tool calls of an activity. */
 interface Asked {
   readonly calls: readonly StoredCall[];
   readonly toolCalls: readonly StoredToolCall[];
 }
 
-/** What went in and what came out; `entry` null: nothing came yet. */
+/** Input and output. `entry` null: there is no output yet. */
 function activityLines(
   activity: HistoryActivity,
   entry: Extract<HistoryEntry, { kind: "event" }> | null,
@@ -244,7 +244,7 @@ function activityLines(
   switch (work.kind) {
     case "prompt": {
       const model = mine.at(0)?.model;
-      // Also of a reply that held nothing else.
+      // Reasoning is shown even if the reply contained nothing else, so the calls are chosen by their attempt.
       const attempt = event !== undefined && "activity" in event ? event.activity.attempt : null;
       const got = mine.filter((call) => call.attempt === attempt);
       const thoughts = (got.length === 0 && outcome !== null ? mine.slice(-1) : got).flatMap(reasoningOf);
@@ -259,7 +259,7 @@ function activityLines(
         "",
         "---",
         "",
-        // While it waits for what it called; in the end all of them stand there.
+        // The tool calls are listed while the activity waits for them, and all of them at its end.
         ...(outcome?.kind === "called" ? [] : toolCalls.flatMap(toolLines)),
         ...thoughts.flatMap((thought) => ["Reasoning, not part of the reply:", ...fenced(thought, ""), ""]),
         ...(event === undefined ? ["..."] : [...failed, ...reply]),
@@ -358,14 +358,14 @@ function variableLines(name: string, value: string): string[] {
   return value.includes("\n") ? [`- **${name}**=`, ...fenced(value, "")] : [`- **${name}**=${value}`];
 }
 
-/** A fence longer than any in the text: what models and students wrote cannot close it. */
+/** Uses a fence longer than any in the text, so that text from models and students cannot close it. */
 function fenced(text: string, tag: string): string[] {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);
   return [`${fence}${tag}`, text.replace(/\n$/, ""), fence];
 }
 
-/** With the nodes that are at work marked. */
+/** The flowchart with the active nodes marked. */
 function chartOf(drawing: Drawing | null, current: readonly string[]): string[] {
   if (drawing === null) return ["(This program has no flowchart.)"];
   const styles = current.map((node) => `    style ${drawing.names?.get(node) ?? node} stroke-width:4px`);

@@ -1,8 +1,8 @@
 /**
- * Runs a table (table-plan.ts) as a batch: its rows side by side, each in a run of its own that fails for itself alone. What is written to run
- * before or after all of them is a work of the same batch, saved when its time has come.
+ * Runs a table (table-plan.ts) as a batch. Each row has its own run, and a failure affects only that row. The setup and the cleanup are
+ * submissions of the same batch, saved when it is their turn.
  *
- * kill -9 at any line: the same command again saves the same rows under the same keys, so what has ended stays and the rest goes on.
+ * On kill -9 at any line, the same command saves the same rows under the same keys. So finished rows stay, and the rest continues.
  */
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
@@ -121,7 +121,7 @@ export async function gradeTable(
       };
       if (last) return await attendClass(stack, saved.id, attending, terminal, interrupts.signal);
       const { end } = await followClass(stack, saved.id, terminal, true, interrupts.signal);
-      // Interrupted, paused, or held: said with what stands so far; the same command again goes on.
+      // Interrupted, paused or waiting: the results so far are reported, and the same command continues.
       if (end?.is !== "finished") return await attendClass(stack, saved.id, attending, terminal, interrupts.signal);
     }
     return exitCodes.success;
@@ -185,7 +185,7 @@ function rowName({ key, number, label }: PlannedRow): string {
   return label === "" ? `run ${number}` : `run ${number}, ${label}`;
 }
 
-/** The blob is what the row says: the same again is the same content, other values are another try. */
+/** The blob contains the row. An unchanged row has the same content; a changed row causes another grading attempt. */
 async function worksOf(stack: Stack, rows: readonly (PlannedRow | null)[]): Promise<NewWork[]> {
   const works: NewWork[] = [];
   for (const row of rows) {

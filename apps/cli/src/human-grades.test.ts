@@ -23,8 +23,8 @@ const proposals = new Map(
 );
 const bytes = (text: string) => Buffer.from(text);
 
-describe("grades of people", () => {
-  it("are compared per criterion and in all", () => {
+describe("grades by people", () => {
+  it("are compared per criterion and in total", () => {
     const read = readHumanGrades(
       bytes(
         "\ufeffname;tests;Names say what things are;total\nöberg 1;6;3;9\nÖberg 2;4;2;6\nÖberg 3;1;2;3\nÖberg 4;0;;0\nNobody;1;1;2\n",
@@ -44,12 +44,12 @@ describe("grades of people", () => {
     expect(agreementTable(rows)[1]).toBe("tests          4   75 %    100 %  0.25  0.98  0.98     +0.25");
   });
 
-  it("need a column of students and one of points", () => {
+  it("need a column for students and one for points", () => {
     expect(readHumanGrades(bytes("a,b\n1,2\n"), sheet)).toBeNull();
     expect(readHumanGrades(bytes("id,b\n1,2\n"), sheet)).toBeNull();
   });
 
-  describe("are matched to students by the rules of intake", () => {
+  describe("are matched to students by the rules of the intake", () => {
     const people = [
       { key: "4102", id: "4102", participant: "4101", name: "Ada Lovelace", email: "ada@x.org" },
       { key: "4101", id: "4101", participant: "4102", name: "Alan Turing", login: "4102" },
@@ -80,7 +80,7 @@ describe("grades of people", () => {
       ["a column student with names", "student,total\nAlan Turing,1\n", { 4101: 1 }],
       ["an empty name says nothing", "id,name,total\n4102,,1\n", { 4102: 1 }],
       ["surname and given name", "Name;Vorname;total\nMueller;Jörg;1\n", { 9: 1 }],
-    ])("%s", (_, text, marks) => {
+    ])("case: %s", (_, text, marks) => {
       expect(read(text)).toEqual({ marks, unknown: [], doubtful: [] });
     });
 
@@ -97,11 +97,11 @@ describe("grades of people", () => {
           [3, "7"],
         ],
       ],
-    ])("%s is left out and told", (_, text, doubtful) => {
+    ])("%s is left out and reported", (_, text, doubtful) => {
       expect(read(text)).toEqual({ marks: {}, unknown: [], doubtful });
     });
 
-    it("an id that nobody has is unknown: zeros count", () => {
+    it("a row with an unknown id is reported as unknown, because leading zeros count", () => {
       expect(read("id,total\n07,1\n")).toEqual({ marks: {}, unknown: ["07"], doubtful: [] });
     });
   });

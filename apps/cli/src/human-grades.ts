@@ -1,8 +1,8 @@
 /**
- * Grades of people, from a table with columns for the student and one for each criterion (or the total). Pure.
+ * Reads grades by people from a table with columns for the student and for each criterion (or the total). Pure.
  *
- * H1  Columns are read as those of a roster, and rows are matched to students by the rules of intake (`People`, P1 to P6).
- * H2  A student with two rows is a question: nothing here knows which of them counts.
+ * H1  Columns are read as those of a roster, and rows are matched to students by the rules of the intake (`People`, P1 to P6).
+ * H2  A student with two rows is a question: it is unknown which of them counts.
  */
 import { readPeople } from "@markmill/classroom";
 import { decodeText, readTable } from "@markmill/classroom/csv";
@@ -22,25 +22,25 @@ import {
 } from "@markmill/grading";
 
 export interface HumanGrades {
-  /** By student key, points by criterion id; `total` is the whole. */
+  /** By student key, and then by criterion id: the points. The id `total` is the whole. */
   readonly marks: ReadonlyMap<string, ReadonlyMap<string, number>>;
-  /** Names in the table that nobody in the class has. */
+  /** Names in the table that match no student of the class. */
   readonly unknown: readonly string[];
-  /** Rows that may be of these students, and were left out. */
+  /** Rows that may belong to these students and were left out. */
   readonly doubtful: readonly DoubtfulRow[];
   readonly columns: readonly string[];
 }
 
 interface DoubtfulRow {
   readonly line: number;
-  /** As the table has it. */
+  /** As written in the table. */
   readonly name: string;
   /** Keys of students. */
   readonly among: readonly string[];
   readonly why: string;
 }
 
-/** null: no column says who a student is, or none what they got. */
+/** null: no column identifies students, or no column has points. */
 export function readHumanGrades(bytes: Uint8Array, sheet: GradeSheet): HumanGrades | null {
   const { rows } = readTable(decodeText(bytes).text);
   const heads = rows[0]?.cells.map(({ text }) => plain(text)) ?? [];
@@ -55,10 +55,10 @@ export function readHumanGrades(bytes: Uint8Array, sheet: GradeSheet): HumanGrad
   );
   if ((who.size === 0 && keyAt < 0) || columns.length === 0) return null;
   const students = sheet.rows.map(({ student }) => student);
-  // Without ids in the class, its keys are what a teacher knows as ids.
+  // If the class has no ids, teachers use its keys as ids.
   const idKinds = students.some(({ id }) => id !== undefined) ? (["id"] as const) : (["id", "key"] as const);
   const everybody = new People(students);
-  // A column "student" may hold names or keys.
+  // A column "student" may contain names or keys.
   const studentAt = heads.indexOf("student");
   const keys = new Set(students.map((student) => plainKey(student.key)));
   const told = people.flatMap(({ row, person }) => {
@@ -120,7 +120,7 @@ export interface AgreementRow {
   readonly agreement: Agreement | null;
 }
 
-/** What the machine proposed beside what people gave; where nobody proposed anything there is nothing to compare. */
+/** Compares the machine's proposals with people's grades. Without a proposal there is nothing to compare. */
 export function agreementRows(
   rubric: Rubric,
   proposals: ReadonlyMap<

@@ -1,4 +1,4 @@
-/** Ids as people type them: a whole one, or a part of it, by which the store finds it however old it is. */
+/** Handles ids as people type them: a whole one, or a part of it. The store finds a part in ids of any age. */
 
 import { stamp } from "./stamp.ts";
 
@@ -8,18 +8,18 @@ export function isWholeId(word: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(word);
 }
 
-/** A shorter one is refused: it would fit many. */
+/** A shorter part is refused, because it would match many ids. */
 export function isIdPart(word: string): boolean {
   return /^[0-9a-f-]{4,36}$/i.test(word);
 }
 
-/** As the store has it. A server of an older version lists others too. */
+/** Applies the store's rule. A server of an older version also lists other ids. */
 export function hasIdPart({ id }: { readonly id: string }, part: string): boolean {
   const wanted = part.toLowerCase();
   return id.endsWith(wanted) || (wanted.length >= 8 && id.startsWith(wanted));
 }
 
-/** One line for each that a word may mean. */
+/** One line for each possible meaning of a word. */
 export function listCandidates(
   all: readonly { readonly id: string; readonly name: string; readonly createdAt: Date }[],
 ): string {

@@ -1,4 +1,4 @@
-/** Submissions with exactly the same files, by the keys of their works. Pure. Several attempts of the same people are no finding. */
+/** Finds submissions with exactly the same files, by key. Pure. Several attempts of the same people are not reported. */
 import type { BatchWork } from "@markmill/store";
 
 export function identicalWorks(works: readonly BatchWork[]): readonly (readonly string[])[] {

@@ -1,6 +1,7 @@
 /**
- * Works of a class that stand although this reading does not name them: somebody whose work they are has one now that could not be fetched, so
- * nobody knows that they are gone. It may stand under another key: a group's work is several people's as soon as a stranger names its repository.
+ * Finds stored submissions of a class that stay valid although the current intake does not contain them: one of the students now has a
+ * submission that could not be fetched, so it is unknown whether the stored one still exists. It can be stored under another key: a group's
+ * submission gets several owners when a stranger names its repository.
  */
 import type { BatchWork, NewWork } from "@markmill/store";
 
@@ -12,14 +13,14 @@ export function standingKeys(
   unfetched: readonly Pick<NewWork, "by">[],
 ): readonly string[] {
   const waiting = new Set(unfetched.flatMap(({ by }) => by));
-  // Who has handed in something else has no other work beside it.
+  // A student with another submission keeps no stored one beside it.
   const served = new Set(taken.flatMap(({ by }) => by));
   return known
     .filter(({ counts, by }) => counts && by.some((key) => waiting.has(key)) && !by.some((key) => served.has(key)))
     .map(({ key }) => key);
 }
 
-/** Nothing of a reading would be begun: each work is known with the same content, and its last try has ended. */
+/** Whether this intake would start no grading: each submission is stored with the same content, and its last grading attempt has ended. */
 export function isSettled(
   known: readonly Pick<BatchWork, "key" | "content" | "standing">[],
   read: readonly Pick<NewWork, "key" | "counts" | "content">[],

@@ -1,4 +1,4 @@
-/** What becomes of a run when the command that started or followed it goes. */
+/** Decides what happens to a run when the command that started or followed it ends. */
 import { join, resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import { claimProjectHome } from "@markmill/stack";
@@ -12,7 +12,7 @@ export function tellHowToContinue(terminal: Terminal, runId: string): void {
   terminal.err(`next: markmill watch ${shortId(runId)}   continues it; what was paid for is kept`);
 }
 
-/** A worker of its own, in the background, that leaves when the run, or the class, has ended. Its log has no name and no grade of a class. */
+/** Starts a worker in the background that ends when the run or the class has ended. Its log contains no names and no grades of a class. */
 export function leaveToBackground(runId: string, config: Config, terminal: Terminal): void {
   const { cwd } = terminal;
   claimProjectHome(config, cwd, terminalLog(terminal));

@@ -4,13 +4,13 @@ import { visibleText } from "@markmill/engine";
 import { CommandError, exitCodes, type Terminal, UsageError } from "./command.ts";
 import { commands } from "./command-table.ts";
 
-// A colour depth of 1 is a terminal that cannot redraw, or one whose owner asked for plain text.
+// A colour depth of 1 means a terminal that cannot redraw, or a user who requested plain text.
 const live = process.stderr.isTTY === true && process.stderr.getColorDepth() > 1;
 
 const terminal: Terminal = {
   out: (text) => void process.stdout.write(`${visibleText(text)}\n`),
   data: (text) => void process.stdout.write(`${process.stdout.isTTY === true ? visibleText(text) : text}\n`),
-  // What is drawn below the lines makes room for them.
+  // Clears the redrawn line before the text.
   err: (text) => void process.stderr.write(`${live ? "\r\u001b[2K" : ""}${visibleText(text)}\n`),
   draw: (text) => void process.stderr.write(text),
   ...(process.stdin.isTTY === true && process.stderr.isTTY === true ? { ask } : {}),
@@ -22,7 +22,7 @@ const terminal: Terminal = {
   },
 };
 
-// A reader that has heard enough (`| head`) is no failure.
+// A reader that closes the pipe early (`| head`) is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(exitCodes.success);
   throw error;
@@ -45,7 +45,7 @@ async function main(given: readonly string[]): Promise<number> {
   }
   const entry = commands[name];
   if (entry === undefined) {
-    // Only here: the import costs the parsers of all dialects.
+    // Imported only here, because the import loads the parsers of all dialects.
     const { suggest } = await import("@markmill/definition");
     const near = suggest(name, Object.keys(commands));
     terminal.err(`markmill: there is no command '${name}'.${near === null ? "" : ` Did you mean '${near}'?`}`);
@@ -73,7 +73,7 @@ async function main(given: readonly string[]): Promise<number> {
   }
 }
 
-/** Whoever set MARKMILL_URL may think that the server is meant. */
+/** A person who set MARKMILL_URL may expect that the server is used. */
 async function tellServerUnused(name: string): Promise<void> {
   const { readProcessConfig } = await import("@markmill/config");
   const reading = readProcessConfig(terminal.cwd);
@@ -81,14 +81,17 @@ async function tellServerUnused(name: string): Promise<void> {
   terminal.err(`note: '${name}' is about this machine; the server at MARKMILL_URL has no part in it`);
 }
 
-/** Wrong words, or words that name what cannot be used. The stack's class is known by its name: the stack is loaded only when needed. */
+/**
+ * Wrong arguments, or arguments that name something unusable. The stack's class is recognised by name, because the stack is loaded only
+ * when needed.
+ */
 function isWrongUse(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (error instanceof UsageError || error.name === "WrongInput") return true;
   return error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
 }
 
-/** `--points -1`: a number below 0 after a flag is its value, and no flag of its own. */
+/** `--points -1`: a negative number after a flag is its value, not another flag. */
 function joinNumbers(words: readonly string[]): string[] {
   const joined: string[] = [];
   for (const word of words) {
@@ -99,7 +102,7 @@ function joinNumbers(words: readonly string[]): string[] {
   return joined;
 }
 
-/** The parser of Node speaks of its own API. */
+/** Node's parser mentions its own API in its messages. */
 function wordsOf({ message }: Error): string {
   const [, flag] = /^Option '(?:-\w, )?(--[\w-]+)(?![\w-])[^']*' argument is ambiguous/.exec(message) ?? [];
   return flag === undefined
@@ -139,7 +142,7 @@ async function version(): Promise<string> {
   return `markmill ${markmillVersion()} (node ${process.versions.node})`;
 }
 
-/** One line from the terminal. Ctrl-C and the end of the input are an empty answer. */
+/** Reads one line from the terminal. Ctrl-C and the end of the input give an empty answer. */
 async function ask(question: string): Promise<string> {
   const { createInterface } = await import("node:readline");
   const reader = createInterface({ input: process.stdin, output: process.stderr });

@@ -21,7 +21,7 @@ const now = (variables: Record<string, string>, defaultModel = "d", own?: string
 });
 
 describe("the model before and now", () => {
-  it("is found by the flag, the workflow and the default, in this order", () => {
+  it("comes from the flag, the workflow and the default, in this order", () => {
     expect(modelsOf(before({}, "d"), now({ AI_MODEL_NAME: "b" }))).toEqual({ from: "d", to: "b" });
     expect(modelsOf(before({ AI_MODEL_NAME: "a" }, "d"), now({}))).toEqual({ from: "a", to: "d" });
     expect(modelsOf(before({}, "c"), now({}))).toEqual({ from: "c", to: "d" });
@@ -29,14 +29,14 @@ describe("the model before and now", () => {
     expect(modelsOf(before({ AI_MODEL_NAME: "a" }, "c"), now({ AI_MODEL_NAME: "a" }))).toEqual({ from: "a", to: "a" });
   });
 
-  it("is not guessed where nothing is known", () => {
+  it("is unknown if nothing names it", () => {
     expect(modelsOf(null, now({}))).toEqual({ from: null, to: "d" });
     expect(modelsOf(batchOf(), now({}))).toEqual({ from: null, to: "d" });
   });
 });
 
-describe("the line about submissions that begin again", () => {
-  it("says with what they continue, and how many keep paid replies", () => {
+describe("the line about submissions that start again", () => {
+  it("reports the new model or script, and how many submissions keep paid replies", () => {
     const change = { from: "gpt-5", to: "gpt-5-mini" };
     expect(restartLine({ restarted: 12, kept: 3 }, change)).toBe(
       "12 submissions continue with gpt-5-mini; 3 keep replies already paid for with gpt-5",

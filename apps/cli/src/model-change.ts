@@ -1,11 +1,11 @@
-/** Tells with which model a class continues. Pure. */
+/** Describes with which model a class continues. Pure. */
 import type { Json } from "@markmill/engine";
 import { readRunOptions } from "@markmill/stack";
 import type { BatchDetail, Definition } from "@markmill/store";
 import { countOf } from "./amounts.ts";
 import { modelOf } from "./class-estimate.ts";
 
-/** The model of a class before and now; null: none was chosen, or nobody knows which it was. */
+/** The model of a class before and now. null: none was chosen, or it is unknown. */
 export function modelsOf(
   before: Pick<BatchDetail, "settings"> | null,
   now: {
@@ -26,7 +26,7 @@ function defaultOf(options: Json | undefined): string | null {
   return options === undefined ? null : (readRunOptions(options)?.defaultModel ?? null);
 }
 
-/** One line about submissions that start again with another model or script; null: there are none. */
+/** One line about submissions that start again with another model or script. null: there are none. */
 export function restartLine(
   { restarted, kept }: { readonly restarted: number; readonly kept: number },
   { from, to }: { readonly from: string | null; readonly to: string },
@@ -36,7 +36,7 @@ export function restartLine(
   return `${countOf(restarted, "submission")} continue${restarted === 1 ? "s" : ""} with ${to}${kept === 0 ? "" : `; ${paid}`}`;
 }
 
-/** How a person calls what answers now. */
+/** The name of the current model or script for people. */
 export function answererOf(script: string | null, model: string | null): string {
   if (script !== null) return `the script ${script}`;
   return model ?? "the present settings";

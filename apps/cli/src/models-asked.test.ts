@@ -14,8 +14,8 @@ const rubricOf = (is: string) => ({ criteria: [{ id: "a", source: { is } }] }) a
 const ask = (definition: Definition, variables: Record<string, string> = {}, rubric: Rubric | null = null) =>
   modelsAsked(definition, rubric, { variables });
 
-describe("the models that a workflow asks", () => {
-  it("are none where only tests decide", () => {
+describe("the models that a workflow calls", () => {
+  it("are empty if only tests decide", () => {
     const graded = of({ a: { nodes: { G: { kind: "grade", task: "x" }, E: { kind: "execute" } } } });
     expect(ask(graded, {}, rubricOf("tests"))).toEqual({ named: [], usesDefault: false });
     expect(ask(graded, {}, rubricOf("llm"))).toEqual({ named: [], usesDefault: true });
@@ -47,7 +47,7 @@ describe("the models that a workflow asks", () => {
     expect(found.named).toEqual(["second", "first"]);
   });
 
-  it("are not guessed where a step sets the name, or the name is a template", () => {
+  it("are not guessed if a step sets the name, or if the name is a template", () => {
     const set = { kind: "set", target: { to: "variable", name: "AI_MODEL_NAME" } };
     expect(ask(of({ a: { nodes: { S: set, P: prompt } } }))).toEqual({ named: [], usesDefault: false });
     expect(ask(of({ a: { nodes: { P: { ...prompt, settings: { model: "{{M}}" } } } } }))).toEqual({

@@ -1,18 +1,18 @@
 /**
- * Which models a workflow asks, as far as its text tells. Pure.
+ * Finds the models that a workflow calls, as far as its text shows. Pure.
  *
- * M1  The later wins, as in the engine's settings.ts: the caller's settings and parameters, the program's own, --model, the agent's, the
- *     node's own.
- * M2  A name that only a run can tell (a SET of AI_MODEL_NAME, a template) is left out and never guessed.
+ * M1  The later source wins, as in the engine's settings.ts: the caller's settings and parameters, the program's own, --model, the agent's,
+ *     the node's own.
+ * M2  A name that is known only at run time (a SET of AI_MODEL_NAME, a template) is left out and never guessed.
  */
 import type { Program } from "@markmill/engine";
 import type { Rubric } from "@markmill/grading";
 import type { Definition } from "@markmill/store";
 
 export interface ModelsAsked {
-  /** Names, each once, in the order of the workflow. */
+  /** Each name once, in the order of the workflow. */
   readonly named: readonly string[];
-  /** A step asks a model and nothing says which: the default model is asked. */
+  /** A step calls a model that no source names, so it calls the default model. */
   readonly usesDefault: boolean;
 }
 
@@ -61,7 +61,7 @@ function settingsOf(node: AnyNode): { readonly model?: string } | undefined {
   return "settings" in node ? node.settings : undefined;
 }
 
-/** Of the agent that the step names. A step that names none may speak as any. */
+/** The models of the agent that the step names. A step without an agent may use any of them. */
 function agentModels(program: Program, root: Program | undefined, node: AnyNode): readonly string[] {
   const agents = { ...root?.agents, ...program.agents };
   const named = "agent" in node ? node.agent : undefined;

@@ -1,7 +1,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { UsageError } from "./command.ts";
 
-/** Flags, and exactly one word: the run. */
+/** Reads flags and exactly one argument: the run. */
 export function parseRunArgs<const Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
   const [wanted, ...more] = positionals;
@@ -10,7 +10,7 @@ export function parseRunArgs<const Options extends ParseArgsOptionsConfig>(args:
   return { values, wanted };
 }
 
-/** Flags, and no words. */
+/** Reads flags and no other arguments. */
 export function parseFlags<const Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
   return parseArgs({ args: [...args], allowPositionals: false, options }).values;
 }

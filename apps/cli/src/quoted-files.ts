@@ -1,6 +1,6 @@
 /**
- * Texts of the files that a grade quotes, for the report of the student who wrote them. A work that cannot be read gives none: a report
- * then has the quotations without the lines around them. A server does not hand out submissions, so with one there are none.
+ * Reads the files that a grade quotes, for the report of their author. For an unreadable submission it returns none, and the report shows
+ * the quotations without the lines around them. A server does not send submissions, so behind a server there are none.
  */
 import { decodeText } from "@markmill/classroom/csv";
 import type { BatchWork, TenantStore } from "@markmill/store";

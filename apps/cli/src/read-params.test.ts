@@ -27,16 +27,16 @@ afterAll(() => rmSync(base, { recursive: true }));
 
 const places = () => ({ cwd: join(base, "cwd"), root: join(base, "root") });
 
-describe("parameters of a run", () => {
-  it("a value is everything after the first equals sign, also nothing", () => {
+describe("the parameters of a run", () => {
+  it("have as value all text after the first equals sign, even if it is empty", () => {
     expect(splitAssignments(["A=b=c", "EMPTY=", "S= x "])).toEqual({ A: "b=c", EMPTY: "", S: " x " });
   });
 
-  it.each(["NAME", "=x", " =x"])("'%s' is no assignment", (word) => {
+  it.each(["NAME", "=x", " =x"])("refuse '%s', which is not an assignment", (word) => {
     expect(() => splitAssignments([word])).toThrow(UsageError);
   });
 
-  it("a file of them is JSON, YAML or NAME=value lines", () => {
+  it("can be read from a file with JSON, YAML or NAME=value lines", () => {
     const { cwd } = places();
     expect(readParamFile("p.json", cwd)).toEqual({ A: "x=y", N: "3", T: "true", E: "" });
     expect(readParamFile("p.yaml", cwd)).toEqual({ A: "two\nlines\n" });
@@ -46,7 +46,7 @@ describe("parameters of a run", () => {
     expect(() => readParamFile("none.env", cwd)).toThrow("There is no file none.env");
   });
 
-  it("file: is read below the working directory or the workflow's folder", () => {
+  it("can name a file below the working directory or the workflow's folder", () => {
     expect(readFileValues({ E: "file:essay.md", R: "file:rubric.md", P: "plain" }, places())).toEqual({
       E: "An essay.\n",
       R: "A rubric.\n",
@@ -64,7 +64,7 @@ describe("parameters of a run", () => {
     [".", "outside"],
     [".env", "dot-files"],
     ["notes", "dot-files"],
-  ])("file:%s is refused: %s", (path, why) => {
+  ])("refuse file:%s: %s", (path, why) => {
     expect(() => readFileValues({ A: `file:${path}` }, places())).toThrow(why);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Values for a run, from `KEY=VALUE` words and from a file of them. A word wins over the file. `KEY=file:PATH` is read here, once,
- * below the workflow's folder or the working directory and nowhere else.
+ * Reads the values for a run from `KEY=VALUE` arguments and from a file. An argument overrides the file. `KEY=file:PATH` is read here,
+ * once, and only below the workflow's folder or the working directory.
  */
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { extname, relative, resolve, sep } from "node:path";
@@ -12,7 +12,7 @@ import { UsageError } from "./command.ts";
 
 const mostBytes = 1024 * 1024;
 
-/** The value is everything after the first `=`. */
+/** The value is all text after the first `=`. */
 export function splitAssignments(words: readonly string[], what = "KEY=VALUE"): Record<string, string> {
   const values: Record<string, string> = {};
   for (const word of words) {
@@ -25,7 +25,7 @@ export function splitAssignments(words: readonly string[], what = "KEY=VALUE"): 
   return values;
 }
 
-/** `.json`, `.yaml` and `.yml` hold an object of plain values; every other file holds NAME=value lines. */
+/** `.json`, `.yaml` and `.yml` contain an object of plain values. All other files contain NAME=value lines. */
 export function readParamFile(file: string, cwd: string): Record<string, string> {
   const text = readText(resolve(cwd, file), file);
   const kind = extname(file).toLowerCase();
@@ -43,7 +43,7 @@ export function readParamFile(file: string, cwd: string): Record<string, string>
   return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, plain(value, `${name} in ${file}`)]));
 }
 
-/** Values that name a file become its text. */
+/** Replaces values that name a file by its text. */
 export function readFileValues(
   values: Readonly<Record<string, string>>,
   places: { readonly cwd: string; readonly root: string },

@@ -18,15 +18,15 @@ const changes = (stored: readonly BatchWork[], read: readonly BatchWork[], unfet
 const pair = { key: "ada+bob#1", by: ["ada", "bob"] };
 const other = { ...workOf("ada", null).content, hash: "d" } as BatchWork["content"];
 
-describe("a new reading of a class", () => {
-  it("says nothing if nobody gains or loses anything", () => {
+describe("readingChanges, for a new intake of a class", () => {
+  it("is empty if no student gains or loses anything", () => {
     const works = [workOf("ada", gradeOf([6, 3])), workOf("bob", null)];
     expect(changes(works, works)).toEqual([]);
     expect(changes(works, [works[0] as BatchWork])).toEqual([]);
     expect(changes(works, [], works)).toEqual([]);
   });
 
-  it("names a student who has no submission now, with the released points", () => {
+  it("names a student without a submission now, with the released points", () => {
     const stored = [workOf("ada", gradeOf([6, 3]), {}, [said("released", null, 9)]), workOf("bob", gradeOf([1, 1]))];
     expect(changes(stored, [])).toEqual([
       "! Ada has no submission now; does not count any more: 9 points, released",
@@ -34,7 +34,7 @@ describe("a new reading of a class", () => {
     ]);
   });
 
-  it("names who left a graded submission and who joined it", () => {
+  it("names the students who left a graded submission and who joined it", () => {
     const stored = [workOf("ada", gradeOf([6, 3]), pair)];
     expect(changes(stored, [workOf("ada", null, { ...pair, by: ["bob", "eve"] })])).toEqual([
       "! Ada has no submission now; does not count any more: 9 points",
@@ -42,7 +42,7 @@ describe("a new reading of a class", () => {
     ]);
   });
 
-  it("names marks of people that do not stand for other content", () => {
+  it("names people's marks that do not apply to the new content", () => {
     const stored = [workOf("ada", gradeOf([6, 3]), {}, [said("override", "names", 1)])];
     expect(changes(stored, [workOf("ada", null, { content: other })])).toEqual([
       "! Ada: marks of people that do not stand for the submission as it is now: names 1 (Eva)",

@@ -1,9 +1,9 @@
 /**
- * What a new reading of a class takes from students, and what it gives to them. Each is told by name. Pure.
+ * Lists what students lose and gain through a new intake of a class, by name. Pure.
  *
- * R1  A student with a grade or a mark of a person, and without a submission now, is named with the points.
+ * R1  A student with a grade or a person's mark, and without a submission now, is named with the points.
  * R2  A student who joins a submission with a grade is named with the points.
- * R3  Marks of people that do not stand for the content that counts now are named with their submission.
+ * R3  People's marks that do not apply to the content that counts now are named with their submission.
  */
 import { formatPoints } from "@markmill/classroom/gradebook";
 import type { BatchWork, NewWork } from "@markmill/store";
@@ -15,7 +15,7 @@ type Read = Pick<NewWork, "key" | "by" | "counts" | "content">;
 export function readingChanges(
   stored: readonly Stored[],
   read: readonly Read[],
-  /** Submissions that could not be asked for: nothing is known of them. */
+  /** Submissions that could not be fetched, so their present state is unknown. */
   unfetched: readonly Pick<NewWork, "by">[],
   names: ReadonlyMap<string, string>,
 ): readonly string[] {
@@ -58,7 +58,7 @@ function standingMarks({ marks }: Stored): Stored["marks"] {
   return marks.filter(({ fate }) => fate.is === "stands");
 }
 
-/** As marks are bound to it: only content that is graded has a hash. */
+/** The hash that marks are bound to. Only content that can be graded has a hash. */
 function contentOf({ content }: Pick<NewWork, "content">): string | null {
   return content.is === "taken" ? content.hash : null;
 }

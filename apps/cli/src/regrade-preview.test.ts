@@ -10,8 +10,8 @@ const spent = (nanodollars: number, calls = 1) => ({
   nanodollars,
 });
 
-describe("grading anew", () => {
-  it("costs about what it cost before, per try", () => {
+describe("the preview of a regrade", () => {
+  it("adds up each submission's average cost per grading attempt", () => {
     const works = [
       workOf("1", gradeOf([1, 1]), { spent: spent(100) }),
       workOf("2", gradeOf([1, 1]), { spent: spent(600), tries: 2 }),
@@ -20,7 +20,7 @@ describe("grading anew", () => {
     expect(regradePrice([workOf("1", null)])).toBeNull();
   });
 
-  it("says what changed, and what did not", () => {
+  it("lists what changed and what did not", () => {
     const before = [workOf("1", gradeOf([6, 4])), workOf("2", gradeOf([6, null])), workOf("3", gradeOf([1, 1]))];
     const after = [workOf("1", gradeOf([6, 2])), workOf("2", gradeOf([6, 3])), workOf("3", gradeOf([1, 1]))];
     expect(gradeChanges(before, after)).toMatchObject([

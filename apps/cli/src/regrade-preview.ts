@@ -1,8 +1,8 @@
-/** What grading anew may cost, and what it changed. Pure. */
+/** Estimates the cost of a regrade, and lists what it changed. Pure. */
 import { formatPoints } from "@markmill/classroom/gradebook";
 import type { BatchWork } from "@markmill/store";
 
-/** Nanodollars, by what each work cost on average per try; null: nothing is known of any. */
+/** Nanodollars, from the average cost of each submission per grading attempt. null: no cost is known. */
 export function regradePrice(works: readonly BatchWork[]): number | null {
   const known = works
     .filter(({ tries, spent }) => tries > 0 && spent.calls > 0)

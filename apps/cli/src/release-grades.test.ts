@@ -22,20 +22,20 @@ const released = (students: readonly string[] | null, total: number): GradeEvent
   ...{ to: total, takesBack: null, reason: "", comment: "", rubricHash: "r", content: "c", try: 1, students },
 });
 
-describe("a release", () => {
-  it("takes the attempt that counts of each student, and no other attempt", () => {
+describe("planReleases and recordReleases", () => {
+  it("release the counting attempt of each student, and no other attempt", () => {
     expect(plan(attempt(1, gradeOf([1, 1])), attempt(2, gradeOf([6, 3])), attempt(3, gradeOf([2, 1])))).toEqual({
       ...{ releases: [["1#2", "1"]], before: [], leftOut: [] },
     });
   });
 
-  it("leaves out the best attempt while a better one waits for a person, and says so", () => {
+  it("leave out the best attempt while a better one waits for a person, with the reason", () => {
     const found = plan(attempt(1, gradeOf([3, 2])), attempt(2, gradeOf([6, null])));
     expect(found.releases).toEqual([]);
     expect(found.leftOut).toEqual([expect.stringMatching(/^1 needs human: .*attempt 1 has 5 points/)]);
   });
 
-  it("of a pair is only for those for whom the work counts", () => {
+  it("release a pair's grade only to the students for whom the submission counts", () => {
     const pair = workOf("p", gradeOf([2, 2]), { key: "p", by: ["1", "2"], countsFor: ["2"] });
     const alone = workOf("1", gradeOf([6, 4]), { key: "a", countsFor: ["1"] });
     expect(plan(pair, alone).releases).toEqual([
@@ -44,7 +44,7 @@ describe("a release", () => {
     ]);
   });
 
-  it("does not cover a student who joined the submission later", () => {
+  it("do not cover a student who joined the submission later", () => {
     const pair = workOf("p", gradeOf([2, 2]), { key: "p", by: ["1", "3"] }, [released(["1", "2"], 4)]);
     const { sheet } = readOf(pair);
     expect(sheet.rows.map(({ student, release }) => [student.key, release])).toEqual([
@@ -58,11 +58,11 @@ describe("a release", () => {
       { ...released(["3"], 4), id: 8 },
     ]);
     expect(plan(both).before).toEqual(["1", "3"]);
-    // An earlier version did not record for whom it was.
+    // An earlier version did not record the students of a release.
     expect(plan(workOf("p", gradeOf([2, 2]), { by: ["1", "3"] }, [released(null, 4)])).before).toEqual(["1", "3"]);
   });
 
-  it("is refused if the grade or another attempt of the student changed since it was read", async () => {
+  it("refuse a grade if it or another attempt of the student changed since it was read", async () => {
     const works = [attempt(1, gradeOf([1, 1])), attempt(2, gradeOf([6, 3]))];
     const { releases } = planReleases(readOf(...works), () => true, true);
     const record = async (change: Partial<Record<string, string>>) => {

@@ -1,13 +1,13 @@
 /**
- * Which grades are released, and for whom. The plan is pure; `recordReleases` writes it.
+ * Decides which grades are released, and for whom. The plan is pure; `recordReleases` writes it.
  *
  * G1  For each student exactly the attempt that counts is released, and only if its grade is final. An attempt that does not count is never
- *     released, nor is the best attempt while another one that may get more waits for a person.
- * G2  A release is for the students it names. Who joins a submission later is released by a release of their own.
- * G3  Every student who handed in and is left out is named with the reason.
- * G4  What is released is what was read: if a grade, or another attempt of the student, has changed since, that release is refused.
+ *     released. The best attempt is not released either while another one that may get more points waits for a person.
+ * G2  A release applies to the students it names. A student who joins a submission later needs a separate release.
+ * G3  Every student with a submission who is left out is named with the reason.
+ * G4  Only the grade that was read is released: if it, or another attempt of the student, has changed since, that release is refused.
  *
- * kill -9 between two releases: those before it stand, and the same command releases the rest. Released twice is released once.
+ * On kill -9 between two releases, the earlier ones stay valid, and the same command releases the rest. A repeated release has no effect.
  */
 import { type GradeSheet, statusOf } from "@markmill/classroom/gradebook";
 import { releasedFor } from "@markmill/grading";
@@ -15,27 +15,27 @@ import type { BatchWork, TenantBatches } from "@markmill/store";
 
 interface ReadClass {
   readonly sheet: GradeSheet;
-  /** By the student's key, the work that counts for that student. */
+  /** By student key: the submission that counts for that student. */
   readonly works: ReadonlyMap<string, BatchWork>;
   readonly all: readonly BatchWork[];
 }
 
 interface ReleasePlan {
   readonly releases: readonly Release[];
-  /** Keys of students whose grade is released as it is. */
+  /** Keys of students whose current grade is already released. */
   readonly before: readonly string[];
   readonly leftOut: readonly { readonly key: string; readonly name: string; readonly why: string }[];
 }
 
 interface Release {
   readonly work: BatchWork;
-  /** Keys. */
+  /** Keys of the students. */
   readonly students: readonly string[];
-  /** Other works of these students, on which it depends what counts. */
+  /** Other submissions of these students that affect which one counts. */
   readonly others: readonly BatchWork[];
 }
 
-/** `selected`: whether a work is meant. `whole`: everybody is meant, also students without a work that counts. */
+/** `selected`: whether a submission is selected. `whole`: all students are selected, also those without a submission that counts. */
 export function planReleases(
   { sheet, works, all }: ReadClass,
   selected: (work: BatchWork) => boolean,
@@ -67,7 +67,7 @@ function reasonOf(outcome: NonNullable<BatchWork["grade"]>["outcome"]): string {
   return `${outcome.is}: ${outcome.is === "needs human" ? outcome.why.join("; ") : outcome.why}`;
 }
 
-/** Keys of students whose release was refused because something has changed since it was read (G4). */
+/** Returns the keys of students whose release was refused because something has changed since it was read (G4). */
 export async function recordReleases(
   batches: Pick<TenantBatches, "record" | "work">,
   id: string,
@@ -86,7 +86,7 @@ export async function recordReleases(
   return changed;
 }
 
-/** false: the work has changed since it was read, and nothing was recorded. */
+/** false: the submission has changed since it was read, and nothing was recorded. */
 export async function recordSeen(
   batches: Pick<TenantBatches, "record">,
   id: string,

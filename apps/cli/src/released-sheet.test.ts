@@ -20,8 +20,8 @@ const releasedOf = (keys: readonly string[], all: readonly BatchWork[]) => {
   return releasedSheet({ ...classSheet(batchOf(), members, all), all });
 };
 
-describe("released grades", () => {
-  it("are those whose total is still the released one; everybody else who handed in is named", () => {
+describe("releasedSheet", () => {
+  it("contains grades whose total equals the released one, and names all other students with a submission", () => {
     const works = [
       workOf("1", gradeOf([6, 3]), {}, [event("1#1", "released", 9)]),
       workOf("2", gradeOf([6, 3]), {}, [event("2#1", "released", 4)]),
@@ -51,7 +51,7 @@ describe("released grades", () => {
     for (const { grade } of sheet.rows.slice(1)) expect(grade).toBeNull();
   });
 
-  it("keep a released attempt while a later one that counts is not released, and say so", () => {
+  it("keeps a released attempt while a later one that counts is not released, and reports it", () => {
     const first = { attempt: 1, key: "1#1" };
     const second = { attempt: 2, key: "1#2" };
     const released = [event("1#1", "released", 4)];
@@ -71,7 +71,7 @@ describe("released grades", () => {
     }
   });
 
-  it("keep the best of several released attempts, not the one that was released last", () => {
+  it("keeps the best of several released attempts, not the one that was released last", () => {
     const works = [
       workOf("1", gradeOf([6, 2]), { attempt: 1, key: "1#1" }, [event("1#1", "released", 8)]),
       workOf("1", gradeOf([3, 1]), { attempt: 2, key: "1#2" }, [
@@ -82,7 +82,7 @@ describe("released grades", () => {
     expect(releasedOf(["1"], works).sheet.rows[0]).toMatchObject({ grade: { total: 8 }, release: "released" });
   });
 
-  it("do not hand over a worse attempt when the released one that counts has changed or was withdrawn", () => {
+  it("does not export a worse attempt if the released one that counts was changed or withdrawn", () => {
     const changed = [event("1#1", "released", 9)];
     const withdrawn = [event("1#1", "released", 8), { ...event("1#1", "withdrawn", null), id: 2 }];
     for (const events of [changed, withdrawn]) {
@@ -94,7 +94,7 @@ describe("released grades", () => {
     }
   });
 
-  it("tell a common submission from an own one by their names", () => {
+  it("distinguishes a joint submission from an own one by their names", () => {
     const works = [
       workOf("1", gradeOf([3, 1]), { key: "1+2#1", by: ["1", "2"], countsFor: ["2"], label: "both" }, [
         event("1+2#1", "released", 4),
@@ -106,7 +106,7 @@ describe("released grades", () => {
     ]);
   });
 
-  it("name the student when the earlier attempt was withdrawn or changed", () => {
+  it("names the student if the earlier attempt was withdrawn or changed", () => {
     const withdrawn = [event("1#1", "released", 4), { ...event("1#1", "withdrawn", null), id: 2 }];
     for (const events of [withdrawn, [event("1#1", "released", 5)]]) {
       const works = [

@@ -1,10 +1,10 @@
 /**
- * The released grades of a class, as they were released. Pure.
+ * Builds the sheet of the released grades of a class, as they were released. Pure.
  *
- * S1  A grade is handed over only if it was released and its total is still the released one.
- * S2  If the attempt that counts was never released and another attempt of the student is, the released one is handed over, and this is
- *     told. Of several it is the one that counted before.
- * S3  Every other student who handed in is named with a reason. Such a row has no marks, no total and no feedback.
+ * S1  A grade is exported only if it was released and its total is still the released one.
+ * S2  If the attempt that counts was never released, but another attempt of the student is, the released one is exported and reported. Of
+ *     several, it is the one that counted before.
+ * S3  Every other student with a submission is named with a reason. Such a row has no marks, no total and no feedback.
  */
 import { type GradeRow, type GradeSheet, statusOf } from "@markmill/classroom/gradebook";
 import { releasedFor } from "@markmill/grading";
@@ -19,15 +19,15 @@ export interface Told {
 
 export interface ReleasedSheet {
   readonly sheet: GradeSheet;
-  /** By the student's key, the work whose grade was released. */
+  /** By student key: the submission whose grade was released. */
   readonly works: ReadonlyMap<string, BatchWork>;
-  /** S3. */
+  /** See S3 in the file header. */
   readonly leftOut: readonly Told[];
-  /** S2. */
+  /** See S2 in the file header. */
   readonly earlier: readonly Told[];
 }
 
-/** `all`: every work of the class, also those that do not count any more. */
+/** `all`: every submission of the class, also those that no longer count. */
 export function releasedSheet({
   sheet,
   works,
@@ -61,7 +61,7 @@ export function releasedSheet({
   return { sheet: { ...sheet, rows }, works: given, leftOut, earlier };
 }
 
-/** Attempts of the same people are told apart by their numbers, others by what they are called. */
+/** Attempts of the same people are distinguished by their numbers, others by their names. */
 function calledAs(work: BatchWork | undefined, other: BatchWork | undefined): string {
   const people = (one: BatchWork | undefined) => JSON.stringify([...(one?.by ?? [])].sort());
   const isSame = people(work) === people(other) && work?.attempt !== other?.attempt;
@@ -69,8 +69,8 @@ function calledAs(work: BatchWork | undefined, other: BatchWork | undefined): st
 }
 
 /**
- * S2. null: none, or the attempt that counts was released itself: it changed or was withdrawn, and no other attempt takes its place.
- * Of several that still count (`attempts: best`) it is the best one; else the one that was released last.
+ * S2. null: there is none, or the attempt that counts was itself released and then changed or withdrawn; no other attempt replaces it. Of
+ * several that still count (`attempts: best`) it is the best one, otherwise the one that was released last.
  */
 function releasedBefore(all: readonly BatchWork[], key: string, counting: BatchWork): BatchWork | null {
   if (counting.events.some(({ kind, students }) => kind === "released" && students?.includes(key) !== false))

@@ -1,8 +1,8 @@
 /**
- * Model, key, price and endpoint are checked before anything is begun: a class with a misspelt model would wait, submission by submission.
+ * Checks model, key, price and endpoint before any submission is started. In a class with a misspelt model, every submission would wait.
  *
- * R1  What is wrong is wrong use (exit code 2), with its code and its fix, and nothing was begun.
- * R2  The check costs nothing: the catalogue is a file, and the endpoint is asked for its list of models alone.
+ * R1  A problem is an input error (exit code 2), with its code and its fix, and nothing was started.
+ * R2  The check costs nothing: the catalogue is a file, and only the list of models is requested from the endpoint.
  */
 import type { Config } from "@markmill/config";
 import { suggest } from "@markmill/definition";
@@ -17,11 +17,11 @@ export interface ModelWishes {
   readonly rubric: Rubric | null;
   /** A script answers instead of a real model. */
   readonly scripted: boolean;
-  /** A sum was said that must not be exceeded. */
+  /** The person set a limit that must not be exceeded. */
   readonly budget: boolean;
-  /** Ask the endpoint as well. */
+  /** Also check the endpoint. */
   readonly probe: boolean;
-  /** none: no student of the class agreed that a model sees the work, so none is needed. Absent: any. */
+  /** none: no student agreed that a model sees the submission, so no model is needed. Absent: any. */
   readonly consent?: AiConsent;
 }
 
@@ -42,7 +42,7 @@ export async function requireModel(
   refuse(await checkModels(config, cwd, { names: [...names], usesDefault, scripted, budget, probe }));
 }
 
-/** A name that a person gives to something that was begun. */
+/** Checks a model that a person names for a run or class that has started. */
 export async function requireNamedModel(
   name: string,
   config: Config,

@@ -1,4 +1,4 @@
-/** Whatever the machine cannot give is found before a class is begun: without a sandbox every work would fail by our fault. */
+/** Checks the sandbox before a class is started: without one, every submission would end with a grader error. */
 import type { Config } from "@markmill/config";
 import { hasCommands, openSandbox, type Stack, warnNoExecutor } from "@markmill/stack";
 import type { Definition } from "@markmill/store";
@@ -41,13 +41,13 @@ export async function requireSandbox({ programs }: Definition, config: Config, c
   }
 }
 
-/** Where others work: what is asked for is accepted, and the person is told at once that no worker can do it now. */
+/** If other workers do the work, the request is accepted, and the person is warned at once that no worker can do it now. */
 export async function warnOfNoExecutor(
   definitions: readonly Definition[],
   { store }: Pick<Stack, "store">,
   tell: (text: string) => void,
 ): Promise<void> {
   const warning = await warnNoExecutor(definitions, () => store.commandStandings());
-  // That no worker of a server is alive is said whatever the workflow does.
+  // The warning WORKERS_NONE does not depend on the workflow, so it is reported elsewhere.
   if (warning !== null && warning.code !== "WORKERS_NONE") tell(`! ${warning.code}: ${warning.message}`);
 }

@@ -1,14 +1,14 @@
 /**
- * Remembers where the results and exports of a class were written on this machine, so that a later command can keep them up to date. If all
- * of it is lost, the folder that the class itself names (`out` of its facts) is left.
+ * Records where the results and exports of a class were written on this machine, so that a later command can update them. If all records
+ * are lost, the folder stored with the class remains (`out` of its facts).
  *
- * R1  Every entry is a file of its own below the home of the project. Two commands at once change different files, so neither loses an
- *     entry of the other.
- * R2  How results are written into a folder, and what was written there, are two entries: a command that writes results changes only the second.
- * R3  An entry is replaced as a whole, and removed only if it is the one that the command has seen.
- * R4  An entry that cannot be saved is kept for this command, and the caller is told once.
+ * R1  Every entry is a separate file below the home of the project. Two parallel commands change different files, so neither loses an entry
+ *     of the other.
+ * R2  The options for a folder, and what was written there, are two entries: a command that writes results changes only the second.
+ * R3  An entry is replaced as a whole, and removed only if it is the one that the command has read.
+ * R4  An entry that cannot be saved is kept in memory for this command, and the caller is notified once.
  *
- * On kill -9 each entry is the old or the new one.
+ * On kill -9 each entry is either the old or the new one.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { link, readdir, readFile, rename, rm } from "node:fs/promises";
@@ -30,9 +30,9 @@ const manner = z.object({
 
 const written = z.object({
   out: z.string(),
-  /** Hash of what the teacher's files were written from. */
+  /** Hash of the data behind the teacher's files. */
   sheet: z.string(),
-  /** By the student's key, the hash of what the report was written from. */
+  /** By student key: the hash of the data behind the report. */
   students: z.record(z.string(), z.string()),
 });
 
@@ -40,7 +40,7 @@ const exported = z.object({
   /** Absolute. */
   file: z.string(),
   draft: z.boolean(),
-  /** Hash of the grades that it was made from. */
+  /** Hash of the grades that the export was made from. */
   sheet: z.string(),
 });
 
@@ -48,7 +48,7 @@ export type ResultsManner = z.infer<typeof manner>;
 export type WrittenState = Omit<z.infer<typeof written>, "out">;
 export type ExportEntry = z.infer<typeof exported>;
 export interface ResultsPlace extends ResultsManner {
-  /** null: nothing is known to be written there. */
+  /** null: it is unknown which results were written there. */
   readonly written: WrittenState | null;
 }
 
@@ -56,7 +56,7 @@ export class ResultsRegister {
   readonly #home: string;
   readonly #folder: string;
   readonly #onTrouble: (error: unknown) => void;
-  /** R4: by the name of the file, its text; null: it was removed. */
+  /** R4: text by file name. null: the file was removed. */
   readonly #unsaved = new Map<string, string | null>();
 
   constructor(home: string, batchId: string, onTrouble: (error: unknown) => void) {
@@ -92,7 +92,7 @@ export class ResultsRegister {
     await this.#save(nameOf("export", entry.file), entry);
   }
 
-  /** R3. */
+  /** See R3 in the file header. */
   async forgetExport(entry: ExportEntry): Promise<void> {
     await this.#remove(nameOf("export", entry.file), textOf(exported.parse(entry)));
   }
@@ -126,7 +126,10 @@ export class ResultsRegister {
     }
   }
 
-  /** `seen`: the text that the entry must have; null: any. It is moved away first, so that nobody replaces it between the look and the removal. */
+  /**
+   * `seen`: the text that the entry must have; null: any. The file is moved away first, so that it cannot be replaced between the check and
+   * the removal.
+   */
   async #remove(name: string, seen: string | null): Promise<void> {
     const file = join(this.#folder, name);
     const away = `${file}.${randomUUID().slice(0, 8)}.part`;

@@ -19,7 +19,7 @@ describe("the review list", () => {
     expect(listOf([work])).toMatchObject([{ is: "needs human", students: ["1"], why: ["names: open"] }]);
   });
 
-  it("has a student whose works with different people count, as the student's status says", () => {
+  it("contains a student whose submissions with different people count, in line with the student's status", () => {
     const alone = workOf("1", gradeOf([6, 4]), { key: "a" });
     const pair = workOf("p", gradeOf([2, 2]), { key: "b", by: ["1", "2"] });
     expect(listOf([alone, pair])).toMatchObject([{ is: "needs human", students: ["1"] }]);
@@ -35,7 +35,7 @@ describe("the review list", () => {
     expect(tellQueue(list)).toBe("1 submission needs a human decision, 1 graded with flags that nobody has looked at");
   });
 
-  it("says once that a group's submission needs a decision", () => {
+  it("lists a group's submission that needs a decision once", () => {
     expect(listOf([workOf("p", gradeOf([2, null]), { by: ["1", "2"] })])).toMatchObject([{ students: ["1", "2"] }]);
   });
 });

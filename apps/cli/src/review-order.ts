@@ -1,16 +1,17 @@
 /**
- * The review list: submissions that need a human decision, and graded ones with flags that nobody has looked at. Pure.
+ * Builds the review list: submissions that need a human decision, and graded ones with flags that were not reviewed. Pure.
  *
- * L1  A student is on the list as "needs human" if and only if the student's status is "needs human": both come from the same counting work
- *     (stack/counting-work.ts). A review does not take a work with an open criterion off the list.
- * L2  The order is by benefit: where a look changes most first. Equal ones are ordered by student, then by the number of the attempt.
+ * L1  A student is listed as "needs human" if and only if the student's status is "needs human": both come from the same counting
+ *     submission (stack/counting-work.ts). A review does not remove a submission with an open criterion from the list.
+ * L2  The order is by benefit: submissions where a decision changes most come first. Equal ones are sorted by student, then by the number
+ *     of the attempt.
  */
 import type { BatchWork } from "@markmill/store";
 
 export interface ReviewItem {
   readonly is: "needs human" | "flagged";
   readonly work: BatchWork;
-  /** Keys of the members for whom it counts so. */
+  /** Keys of the students for whom it counts with this state. */
   readonly students: readonly string[];
   readonly why: readonly string[];
 }
@@ -25,7 +26,7 @@ const weights: Readonly<Record<string, number>> = {
   similar: 1,
 };
 
-/** `works`: by the member's key, the one that counts for that member. */
+/** `works`: by student key, the submission that counts for that student. */
 export function reviewList(works: ReadonlyMap<string, BatchWork>): ReviewItem[] {
   const items = new Map<string, ReviewItem>();
   for (const [student, work] of works) {
@@ -49,7 +50,7 @@ export function reasonsOf({ grade }: BatchWork): readonly string[] {
   return grade.flags.map(({ message }) => message);
 }
 
-/** How many there are, in words. */
+/** The number of items, in words. */
 export function tellQueue(items: readonly ReviewItem[]): string {
   const open = items.filter(({ is }) => is === "needs human").length;
   const flagged = items.length - open;
@@ -61,7 +62,7 @@ export function tellQueue(items: readonly ReviewItem[]): string {
   return parts.join(", ");
 }
 
-/** L1. */
+/** See L1 in the file header. */
 function wants({ grade }: BatchWork): ReviewItem["is"] | null {
   if (grade === null) return null;
   if (grade.outcome.is === "needs human") return "needs human";

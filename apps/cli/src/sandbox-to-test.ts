@@ -1,6 +1,6 @@
 /**
- * A sandbox for commands that only look at the machine. Where the project has no home yet, its sessions lie in a folder below the system's
- * temporary one, which goes when the sandbox is closed. kill -9 leaves that folder behind; nobody reads it.
+ * Opens a sandbox for commands that only check the machine. If the project has no home yet, its sessions are below a temporary folder of
+ * the system, which is removed when the sandbox closes. On kill -9 that folder stays behind; no program reads it.
  */
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -12,7 +12,7 @@ const works = [
 const chosen = (...where: string[]) =>
   works.filter((work) => selects(readConditions(where), work, "h")).map(({ by }) => by[0]);
 
-describe("--where", () => {
+describe("the option --where", () => {
   it.each([
     [["outcome=needs-human"], ["open"]],
     [["outcome=waiting"], ["none"]],
@@ -26,7 +26,7 @@ describe("--where", () => {
     [["student=FULL"], ["full"]],
     [["released=no"], ["full", "half", "open", "none"]],
     [[], ["full", "half", "open", "none"]],
-  ])("%j means %j", (where, keys) => expect(chosen(...where)).toEqual(keys));
+  ])("with %j selects %j", (where, keys) => expect(chosen(...where)).toEqual(keys));
 
   it.each([
     ["late=ja", "yes, no"],
@@ -40,7 +40,7 @@ describe("--where", () => {
     ["total<0x10", "2.5"],
     ["points>=Infinity", "2.5"],
     ["criterion.tests=", "--where"],
-  ])("%s is refused, and the message lists the values", (text, values) => {
+  ])("refuses %s, and the message lists the valid values", (text, values) => {
     expect(() => readConditions([text])).toThrow(values);
   });
 
@@ -48,17 +48,20 @@ describe("--where", () => {
     [["late=TRUE"], ["half"]],
     [["late=n"], ["full", "open", "none"]],
     [["rubric!=CURRENT"], ["full", "half", "open", "none"]],
-  ])("%j in another spelling means %j", (where, keys) => expect(chosen(...where)).toEqual(keys));
+  ])("with the alternative spelling %j selects %j", (where, keys) => expect(chosen(...where)).toEqual(keys));
 
-  it.each(["criterion.tets<3", "student=nobody"])("%s is refused when the class has no such thing", (text) => {
-    expect(() => requireKnown(readConditions([text]), works)).toThrow("--where");
-  });
+  it.each(["criterion.tets<3", "student=nobody"])(
+    "refuses %s if the class has no such student or criterion",
+    (text) => {
+      expect(() => requireKnown(readConditions([text]), works)).toThrow("--where");
+    },
+  );
 
   it("accepts students and criteria of the class", () => {
     expect(requireKnown(readConditions(["student=FULL", "criterion.tests<3"]), works)).toBeUndefined();
   });
 
-  it.each(["nothing", "size=3", "total<x", "outcome<graded"])("%s is refused", (text) => {
+  it.each(["nothing", "size=3", "total<x", "outcome<graded"])("refuses %s", (text) => {
     expect(() => readConditions([text])).toThrow("--where");
   });
 });

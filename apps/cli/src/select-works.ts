@@ -1,11 +1,11 @@
 /**
- * `--where`: which works are meant, as conditions that all must hold. Pure.
+ * Implements `--where`: selects submissions by conditions that must all hold. Pure.
  *
  *   outcome=graded|ungradable|grader-error|needs-human|waiting   flag=injection   total<5   criterion.names>=3   student=ada
  *   late=yes   released=no   rubric=old
  *
- * W1  A value that a condition does not know is an error that lists the values it knows. It never selects the opposite works.
- * W2  A student or criterion that the class does not have is an error, too: it would select nothing, or with != everything.
+ * W1  A value that a condition does not accept is an error that lists the accepted values. It never selects the opposite submissions.
+ * W2  A student or criterion that the class does not have is an error, too: it would select no submission, or with != all of them.
  */
 import { flagKinds, formatPoints, readPoints } from "@markmill/grading";
 import type { BatchWork } from "@markmill/store";
@@ -58,7 +58,7 @@ function readOne(text: string): Condition {
   throw new UsageError(`--where '${text}': ${what} is not ${value}. Values: ${kind.join(", ")}.`);
 }
 
-/** W2. */
+/** See W2 in the file header. */
 export function requireKnown(conditions: readonly Condition[], works: readonly BatchWork[]): void {
   const criteria = new Set(works.flatMap(({ grade }) => grade?.criteria.map(({ id }) => id) ?? []));
   const students = new Set(works.flatMap(namesOf));
@@ -114,7 +114,7 @@ function holds({ what, how, value }: Condition, work: BatchWork, definitionHash:
   }
 }
 
-/** What has no number is in no band. */
+/** A submission without a number matches no comparison. */
 function compare(fact: number | null, how: Condition["how"], value: number): boolean {
   if (fact === null) return false;
   switch (how) {

@@ -1,4 +1,4 @@
-/** The end of a run's id, which every command takes for the whole: a line with it fits on a screen of 80 columns. */
+/** The end of a run's id. Every command accepts it as the id, and a line with it fits on a screen of 80 columns. */
 export function shortId(runId: string): string {
   return runId.slice(-12);
 }

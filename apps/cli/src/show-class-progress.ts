@@ -1,4 +1,7 @@
-/** Progress of a class on stderr: where names may be said, a line for each work that wants a word, and on a screen one line below that is drawn anew. */
+/**
+ * Shows the progress of a class on stderr: if names are allowed, a line for each notable submission; on a screen, also a redrawn line
+ * below.
+ */
 import { formatPoints } from "@markmill/classroom/gradebook";
 import { type BatchLook, everyMember, type Stack } from "@markmill/stack";
 import type { BatchWork } from "@markmill/store";
@@ -9,7 +12,7 @@ import { fitWidth, oneLine } from "./fit-width.ts";
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const frameMs = 120;
 const erase = "\r\u001b[2K";
-/** Without a screen to draw on, a line of the whole so often. */
+/** Without a screen that can redraw, a summary line is printed at this interval. */
 const plainMs = 15_000;
 
 export interface ClassProgress {
@@ -43,11 +46,11 @@ export async function showClassProgress(
     show(look) {
       const { batch } = look;
       const all = batch.counts.works - batch.counts.notCounted;
-      // Works are read a moment after they are counted: a number is said once.
+      // Submissions are read a moment after they are counted, so each number is printed only once.
       at = Math.max(at, ended(batch) - look.ended.length);
       for (const work of look.ended) {
         at = Math.min(all, at + 1);
-        // On a screen what went well is only counted.
+        // On a screen, successful submissions are only counted.
         if (!named || (terminal.live && wentWell(work))) continue;
         const who = work.by.map((key) => names.get(key) ?? key).join(", ");
         say(
@@ -78,7 +81,7 @@ export async function showClassProgress(
   };
 }
 
-/** A row of a table of runs has a grade only if its workflow gave one. */
+/** A row of a table of runs has a grade only if its workflow produced one. */
 function isUngraded({ content, proposal }: BatchWork): boolean {
   return content.is === "taken" && content.start !== undefined && proposal === null;
 }

@@ -57,14 +57,14 @@ function linesOn(screen: Pick<Terminal, "live" | "columns">): string[] {
   return lines.map(stripVTControlCharacters);
 }
 
-describe("progress", () => {
+describe("showProgress", () => {
   it("fits a screen of 80 columns and keeps the verdict of a check", () => {
     const [line = ""] = linesOn({ live: true, columns: 80 });
     expect(line).toMatch(/^ {2}✓ CHECK_X+… {2}\(hit 2\) {2}false$/);
     expect(textWidth(line)).toBeLessThan(80);
   });
 
-  it("is whole where there is no screen", () => {
+  it("prints whole lines if there is no screen", () => {
     expect(linesOn({ live: false, columns: 80 })).toEqual([`  ✓ ${node}  (hit 2)  false`]);
   });
 });

@@ -1,4 +1,4 @@
-/** Progress of a run on stderr: what happened as lines that stay, and on a screen one line below them that is drawn anew. */
+/** Shows the progress of a run on stderr: permanent lines for events and, on a screen, one redrawn line below them. */
 import type { Doing, Happening, Look } from "@markmill/stack";
 import type { Ask } from "@markmill/store";
 import { formatCount, formatDollars, formatElapsed } from "./amounts.ts";
@@ -10,7 +10,7 @@ import { describeWait } from "./tell-wait.ts";
 export interface Progress {
   show(look: Look): void;
   ask(ask: Ask, runId: string): void;
-  /** The line that is drawn anew goes away. */
+  /** Removes the redrawn line. */
   end(): void;
 }
 
@@ -56,7 +56,7 @@ export function showProgress(terminal: Terminal, now: () => number = Date.now): 
   };
 }
 
-/** What a fork took over happened before it. */
+/** Events that a fork copied happened before the fork, so they are left out. */
 function withoutTakenOver(happened: readonly Happening[]): readonly Happening[] {
   const forks = new Map<string, number>();
   for (const { runId, entry } of happened) {
@@ -69,7 +69,7 @@ function linesOf(happening: Happening, columns: number): string[] {
   const { entry, depth, name, phase = null } = happening;
   const line = describeHappening(happening);
   const started = entry.kind === "event" && entry.event.type === "run.started";
-  // The summary tells how the run itself ended, and a CALL how a called one ended well.
+  // The summary reports how the run itself ended, and a CALL reports the success of its called run.
   const told =
     phase?.is === "ended" && (depth === 0 || phase.status === "success") ? { ...happening, phase: null } : happening;
   const shown = [...(!started ? [line] : depth === 0 ? [] : [{ ...line, text: name }]), ...describeAftermath(told)];

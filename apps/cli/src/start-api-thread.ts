@@ -1,9 +1,9 @@
-/** Starts the thread that serves the API (api-thread.ts), and ends it. */
+/** Starts and stops the thread that serves the API (api-thread.ts). */
 import { startThread } from "@markmill/base";
 import type { Config } from "@markmill/config";
 
 export interface ApiThreadData {
-  /** With the address of the database: the thread starts no server. */
+  /** Contains the address of the database: the thread starts no database server. */
   readonly config: Config;
   readonly cwd: string;
 }
@@ -15,7 +15,7 @@ export type ApiThreadSays =
 export interface ApiThread {
   readonly url: string;
   readonly firstKey: string | null;
-  /** Rejects when the thread ends by itself: the process then has no API, and ends as failed. */
+  /** Rejects if the thread ends unexpectedly. The process then has no API, and ends as failed. */
   readonly lost: Promise<never>;
   close(): Promise<void>;
 }

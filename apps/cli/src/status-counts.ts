@@ -1,4 +1,4 @@
-/** How many students have which status. Pure: from the same rows as the table, the exports and the review list. */
+/** Counts students by status. Pure: it uses the same rows as the table, the exports and the review list. */
 import { type GradeSheet, statusOf } from "@markmill/classroom/gradebook";
 
 export function statusCounts({ rows }: Pick<GradeSheet, "rows">): ReadonlyMap<string, number> {

@@ -24,7 +24,7 @@ const members = [
 const none = new Map<string, string | null>();
 
 describe("a class under its stored keys", () => {
-  it("has the stored people and works, and new works get keys of the stored people", () => {
+  it("contains the stored people and submissions, and gives new submissions keys of the stored people", () => {
     const kept = withStoredKeys(
       {
         members,
@@ -50,7 +50,7 @@ describe("a class under its stored keys", () => {
     });
   });
 
-  it("asks who somebody is, with both names, the place in the roster and both answers", () => {
+  it("asks about an unsure identity, with both names, the place in the roster and both answers", () => {
     const place = { file: "roster.csv", line: 3, column: 1 };
     const intake = {
       members: [{ key: "ada@x.org", name: "Grace Hopper", email: "ada@x.org", at: place }],
@@ -66,7 +66,7 @@ describe("a class under its stored keys", () => {
     expect(fresh).toMatchObject({ is: "known", members: [{ key: "ada@x.org (2)", was: null }] });
   });
 
-  it("names a student with a new key once, until the roster says something new again", () => {
+  it("names a student with a new key once, until the roster changes again", () => {
     const [ada] = members;
     const before = { ...ada, key: "ada@x.org" };
     const intake = { members: [{ ...ada, key: "1", id: "1" }], submissions: [], unfetched: [] } as never;
@@ -78,14 +78,14 @@ describe("a class under its stored keys", () => {
     expect([renamed(unnumbered), renamed({ ...before, id: "1" })]).toEqual([1, 0]);
   });
 
-  it("refuses a decision about somebody who is not there", () => {
+  it("refuses a decision about a person who does not exist", () => {
     const intake = { members, submissions: [], unfetched: [] };
     expect(withStoredKeys(intake, stored, new Map([["9", null]]), at).is).toBe("unsure");
     expect(withStoredKeys(intake, stored, new Map([["1", "nobody"]]), at).is).toBe("unsure");
   });
 });
 
-it("decisions are read from the command line", () => {
+it("readDecisions reads --same and --new from the command line", () => {
   expect(readDecisions(["a@x.org=1"], ["2"])).toEqual(
     new Map<string, string | null>([
       ["2", null],

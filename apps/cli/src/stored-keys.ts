@@ -1,8 +1,8 @@
 /**
- * A class as it was read, under the keys by which the same people and submissions are stored already. Marks, releases and paid replies hang on
- * stored keys, so they survive a renamed group, a new column of the roster and attempts that are numbered anew. Pure.
+ * Replaces the keys of an intake by those under which the same people and submissions are already stored. Marks, releases and paid replies
+ * belong to stored keys, so they survive a renamed group, a new column in the roster and renumbered attempts. Pure.
  *
- * If it is unsure who somebody is, nothing is changed, and the teacher is asked: --same OLD=NEW, or --new KEY.
+ * If an identity is unsure, nothing is changed, and the teacher is asked: --same OLD=NEW, or --new KEY.
  */
 import type { ClassIntake } from "@markmill/classroom";
 import type { Finding, Place } from "@markmill/definition";
@@ -14,7 +14,7 @@ export interface StoredClass {
   readonly works: readonly Pick<BatchWork, "key" | "by" | "attempt" | "content">[];
 }
 
-/** By the key in the roster: the stored key of the same person, or null for somebody new. */
+/** Maps a key in the roster to the stored key of the same person, or to null for a new person. */
 export type Decisions = ReadonlyMap<string, string | null>;
 
 export type KeyedClass =
@@ -25,9 +25,9 @@ export type KeyedClass =
       readonly unfetched: ClassIntake["unfetched"];
       /** The stored or new key of a submission, by its key in the intake. */
       readonly keyOf: ReadonlyMap<string, string>;
-      /** The stored or new key of a member, by the key in the intake. */
+      /** The stored or new key of a student, by the key in the intake. */
       readonly memberKeys: ReadonlyMap<string, string>;
-      /** Names of students whose key changed since the class was stored last. */
+      /** Names of students whose key changed since the class was last stored. */
       readonly renamed: readonly string[];
     }
   | { readonly is: "unsure"; readonly findings: readonly Finding[] };
@@ -79,7 +79,7 @@ export function withStoredKeys(
   return {
     is: "known",
     members: incoming.map((member) => {
-      // Everybody is decided here: a piece of the upload does not show who is in the others.
+      // All identities are decided here, because a part of the upload does not show the people in the other parts.
       return { ...member, key: stable(member.key), was: known.get(member.key) ?? null };
     }),
     submissions: intake.submissions.map((one) => ({
@@ -93,7 +93,7 @@ export function withStoredKeys(
   };
 }
 
-/** The person has another key than the stored one, and the stored roster did not say the same of the person yet. */
+/** The person's key differs from the stored one, and the stored roster did not have the new key yet. */
 function isNewlyKeyed(member: BatchMember, stored: readonly BatchMember[], was: string | undefined): boolean {
   const before = stored.find(({ key }) => key === was);
   if (before === undefined || before.key === member.key) return false;
@@ -133,7 +133,7 @@ function finding(message: string, at: Place): Finding {
   return { severity: "error", code: "CLASS_IDENTITY", message, fix, at };
 }
 
-/** OLD=NEW, several times. null: not of that form. */
+/** Reads OLD=NEW, given several times. null: a value does not have this form. */
 export function readDecisions(same: readonly string[], fresh: readonly string[]): Decisions | null {
   const decisions = new Map<string, string | null>(fresh.map((key) => [key, null]));
   for (const text of same) {

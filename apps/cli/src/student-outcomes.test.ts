@@ -1,4 +1,4 @@
-// Random sequences of what teachers, students and graders do: at every moment every student has an outcome and no mark is lost.
+// Runs random sequences of actions by teachers, students and graders: at every moment every student has an outcome and no mark is lost.
 import { changedCriteria, type GradeInput, type Rubric } from "@markmill/grading";
 import { countingWorkOf, undecidedWorksOf } from "@markmill/stack";
 import type { BatchWork } from "@markmill/store";
@@ -20,7 +20,7 @@ const first: Rubric = {
   ],
 };
 
-/** Of every rubric there may be; each of them may lack some. */
+/** All criteria. Each random rubric may lack some. */
 const everyCriterion = ["tests", "names", "talk", "late", "extra"] as const;
 let invalidMarks = 0;
 
@@ -88,20 +88,20 @@ const step = fc.oneof(
     arbitrary: fc.record({
       does: fc.constant("rubric" as const),
       which: number,
-      // Removals often: a mark whose criterion is gone is the rarest of all fates.
+      // Removals are frequent, because a mark whose criterion was removed is otherwise the rarest case.
       how: fc.constantFrom("swap", "points", "words", "add", "remove", "remove", "remove", "remove"),
     }),
   },
 );
 const todo = fc.array(step, { minLength: 5, maxLength: 25 });
-/** What is handed in at first: which student, in a pair or alone, with a time or without. */
+/** The initial submissions: which student, in a pair or alone, with or without a time. */
 const starts = [
   [
     [0, false, true],
     [1, false, true],
     [0, true, true],
   ],
-  // Two pairs with one student in both, and nothing orders them.
+  // Two pairs share one student, and their submissions cannot be ordered.
   [
     [0, true, false],
     [3, true, false],
@@ -181,7 +181,7 @@ function perform(model: ClassModel, step: Step): void {
       const given = Math.round((criterion?.points ?? 1) * step.share * 100) / 1000;
       const said = { kind: "override", by: step.by, criterion: id, points: given, reason: "so" } as const;
       const is = work === undefined ? null : model.say(work, { ...said, ...(step.seen ? { seen: "any" } : {}) });
-      // A mark is invalid only where the rubric lacks its criterion, and there always.
+      // A mark is invalid exactly when the rubric lacks its criterion.
       if (is !== null && (is === "invalid") !== (criterion === undefined))
         throw new Error(`a mark of ${id} is ${is}, and the rubric has ${rubric.criteria.map((one) => one.id).join()}`);
       if (is === "invalid") invalidMarks += 1;
@@ -256,9 +256,9 @@ function perform(model: ClassModel, step: Step): void {
 }
 
 /**
- * N1  Nobody is stuck: every submission among which a person must choose can be chosen, and the question is settled then.
- * N2  What was marked is not lost by the choice: marks of the chosen content that nobody replaced or took back stand.
- * N3  As long as it is not settled the student has no grade, however many marks people have given.
+ * N1  Every question can be answered: each submission among which a person must choose can be chosen, and the choice answers the question.
+ * N2  A choice loses no marks: marks of the chosen content stay valid unless a person replaced them or took them back.
+ * N3  While the question is open the student has no grade, however many marks people have given.
  */
 function brokenChoices(model: ClassModel, works: readonly BatchWork[]): string[] {
   return model.members.flatMap(({ key }) => {
@@ -285,7 +285,7 @@ function brokenChoices(model: ClassModel, works: readonly BatchWork[]): string[]
   });
 }
 
-/** What a change of the rubric must leave: every mark of a criterion that says the same, and with rows that only moved every number. */
+/** What a changed rubric must keep: every mark of an unchanged criterion and, if rows only moved, every number. */
 function brokenByRubric(before: Rubric, after: Rubric, was: readonly BatchWork[], is: readonly BatchWork[]): string[] {
   const changed = new Set(changedCriteria(before, after));
   return was.flatMap((old, index) => {
@@ -300,7 +300,7 @@ function brokenByRubric(before: Rubric, after: Rubric, was: readonly BatchWork[]
   });
 }
 
-it("every student has an outcome, no mark of a person is lost, and every number follows from its parts", () => {
+it("in any sequence of actions every student has an outcome, no mark of a person is lost, and every number follows from its parts", () => {
   const seen = new Map<string, number>();
   fc.assert(
     fc.property(fc.constantFrom(...policies), fc.constantFrom(...starts), todo, (policy, start, steps) => {
@@ -340,7 +340,7 @@ it("every student has an outcome, no mark of a person is lost, and every number 
     { numRuns: 2_000 },
   );
   const questions = ["undecided", "marked while undecided", "only for others", "in several works", "chosen"];
-  // The sequences reach every outcome and every fate of a mark, and every question about which submission counts.
+  // The sequences reach every outcome, every state of a mark, and every question about which submission counts.
   const all = ["graded", "needs human", "ungradable", "grader error", "waiting"];
   for (const name of [...all, "stands", "replaced", "taken back", "other content", "no criterion", ...questions])
     expect(seen.get(name) ?? 0, name).toBeGreaterThan(100);

@@ -22,7 +22,7 @@ it.each(codes)("the hints after %s fit on 80 columns", (code) => {
   for (const hint of hints) expect(hint.length).toBeLessThanOrEqual(80);
 });
 
-it("calls without a reply are counted, and told apart", () => {
+it("model calls without a reply are counted and reported separately", () => {
   expect(countCalls({ calls: 1 })).toBe("1 model call");
   expect(countCalls({ calls: 3, unsure: { calls: 2, tokens: 9, nanodollars: 9 } })).toBe(
     "3 model calls, 2 without a reply",

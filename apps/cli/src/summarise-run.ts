@@ -1,4 +1,4 @@
-/** How a run ended, in a few lines for people or as one object for programs. */
+/** Summarises how a run ended, in a few lines for people or as one object for programs. */
 import { isTreeLimit } from "@markmill/engine";
 import type { RunDetail, Spent, Wait } from "@markmill/store";
 import { countOf, formatDollars, formatElapsed } from "./amounts.ts";
@@ -6,7 +6,10 @@ import { exitCodes } from "./command.ts";
 import { shortId } from "./short-id.ts";
 import { describeWait } from "./tell-wait.ts";
 
-/** `3 model calls, 1 without a reply`: that one is counted at the most it can have cost, because it may have been billed. */
+/**
+ * Example: `3 model calls, 1 without a reply`. A call without a reply is counted at its highest possible cost, because it may have been
+ * billed.
+ */
 export function countCalls({ calls, unsure }: Pick<Spent, "calls" | "unsure">): string {
   const lost = unsure?.calls ?? 0;
   return `${countOf(calls, "model call")}${lost === 0 ? "" : `, ${lost} without a reply`}`;
@@ -32,7 +35,7 @@ export function summariseRun(run: RunDetail, spent: Spent): string[] {
   return lines;
 }
 
-/** Of a run that goes on only when somebody resumes it. */
+/** Summarises a run that continues only when a person resumes it. */
 export function summariseWaiting(run: RunDetail, spent: Spent, waits: readonly Wait[], now: number): string[] {
   const facts = [countCalls(spent), formatDollars(spent.nanodollars)];
   return [

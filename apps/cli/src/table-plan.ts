@@ -1,8 +1,8 @@
 /**
- * A `.cfg.json` as a table of runs: each combination of workflow, repetition, settings and values is one row, checked before anything is
- * begun. Files count from the folder of the table, else from the working directory.
+ * Plans a `.cfg.json` as a table of runs: each combination of workflow, repetition, settings and values is one row. All rows are checked
+ * before any run starts. File paths are relative to the folder of the table, or else to the working directory.
  *
- * A row's key follows from what is written in it, not from its place: rows that are added, removed or moved leave the others as they are.
+ * A row's key is computed from its content, not from its position: adding, removing or moving rows does not affect the other rows.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -21,7 +21,7 @@ export interface TablePlan {
   readonly name: string;
   readonly file: string;
   readonly rows: readonly PlannedRow[];
-  /** Runs once before all rows, and once after them, whatever comes of it; null: none. */
+  /** Run once before all rows, and once after them, whatever the results are. null: none. */
   readonly setup: PlannedRow | null;
   readonly cleanup: PlannedRow | null;
   readonly expectedLength: number | null;
@@ -30,12 +30,12 @@ export interface TablePlan {
 }
 
 export interface PlannedRow {
-  /** Stable while the row says the same. */
+  /** The key stays the same while the row's content is unchanged. */
   readonly key: string;
-  /** From 1, in the order of the file; 0 of what runs before and after. */
+  /** From 1, in the order of the file. 0 for the setup and the cleanup. */
   readonly number: number;
   readonly label: string;
-  /** As the file names it. */
+  /** The path as written in the table file. */
   readonly workflow: string;
   readonly definition: Definition;
   readonly variables: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ export interface PlannedRow {
 
 export const isTableFile = (path: string) => /\.cfg\.json$/i.test(path);
 
-/** null: something is wrong, and was told. */
+/** null: there was an error, and it was reported. */
 export function planTable(
   path: string,
   model: string | undefined,
@@ -76,14 +76,14 @@ export function planTable(
       { cwd: folder, root: terminal.cwd },
       `${path}:${at.line}:${at.column}: ${which}`,
     );
-    // A value may be for another workflow of the table; one that none of them takes is a mistake.
+    // A value may be for another workflow of the table. A value that no workflow uses is a mistake.
     const checked = Object.entries(variables).filter(
       ([name]) => found.takes(name) || !flows.some((one) => one.takes(name)),
     );
     const start = { variables: Object.fromEntries(checked), environment, submission: null };
     for (const { severity, code, message, fix } of checkStart(found.checked, start)) {
       const same = `${row.workflow} ${code} ${message}`;
-      // Commands that see an empty folder are what such tables are made for.
+      // Rows of a table have no submission. Their commands run in an empty folder, so this finding is not reported.
       if (told.has(same) || code === "NO_SUBMISSION") continue;
       told.add(same);
       const instead =
@@ -124,7 +124,7 @@ type Values = Readonly<Record<string, string>>;
 interface LoadedWorkflow {
   readonly definition: Definition;
   readonly checked: LoadedDefinition;
-  /** Whether a value of this name means anything to it. */
+  /** Whether the workflow uses a value of this name. */
   readonly takes: (name: string) => boolean;
 }
 
@@ -135,7 +135,7 @@ function textOf(file: string, shown: string): string {
   return readFileSync(file, "utf8");
 }
 
-/** null: it is not there, or invalid, and that was told. */
+/** null: the workflow is missing or invalid, and this was reported. */
 function loadWorkflow(
   { path, at }: CfgWorkflow,
   folder: string,
@@ -184,7 +184,7 @@ const variableOf = {
   presencePenalty: "AI_PRESENCE_PENALTY",
 } as const satisfies Record<keyof CfgSettings, string>;
 
-/** How a model is asked, in the order of the table's columns. */
+/** The model settings, in the order of the table's columns. */
 export const settingNames = Object.values(variableOf);
 
 function settingValues(settings: CfgSettings): Record<string, string> {

@@ -1,4 +1,4 @@
-/** What came of a table of runs: one row each, read from the batch, with the scores that the table asks for. */
+/** Builds the result rows of a table of runs from the batch, with the scores that the table requests. */
 import { factsScore, lengthScore } from "@markmill/classroom";
 import { guardCell, writeTable } from "@markmill/classroom/csv";
 import { fileNameOf } from "@markmill/classroom/gradebook";
@@ -9,14 +9,14 @@ import { fitWidth, oneLine, textWidth } from "./fit-width.ts";
 import { settingNames } from "./table-plan.ts";
 
 export interface TableRow {
-  /** 0 of what runs before and after. */
+  /** 0: the setup or the cleanup. */
   readonly number: number;
   readonly key: string;
   readonly label: string;
   readonly workflow: string;
   readonly variables: Readonly<Record<string, string>>;
   readonly status: string;
-  /** Why it failed, or waits. */
+  /** The reason why it failed or waits. */
   readonly why: string | null;
   readonly runId: string | null;
   readonly result: string | null;
@@ -24,7 +24,7 @@ export interface TableRow {
   readonly endedAt: Date | null;
   readonly steps: number;
   readonly spent: Spent | null;
-  /** Of 100; null: not asked for, or there is no result. */
+  /** From 0 to 100. null: not requested, or there is no result. */
   readonly lengthScore: number | null;
   readonly factsScore: number | null;
 }
@@ -98,7 +98,7 @@ const wordsOf = (text: string | null) => (text === null ? "" : String(text.split
 const percent = (score: number | null) => (score === null ? "" : score.toFixed(1).replace(/\.0$/, ""));
 const nameOf = ({ number, key }: TableRow) => (number > 0 ? String(number) : key);
 
-/** For a screen: as wide as it is, the columns that say nothing left out. */
+/** Formats the table for a screen: at its width, without empty columns. */
 export function tableLines(rows: readonly TableRow[], columns: number): string[] {
   const varied = variedSettings(rows);
   const all: readonly { readonly head: string; readonly of: (row: TableRow) => string; readonly most: number }[] = [
@@ -122,7 +122,7 @@ export function tableLines(rows: readonly TableRow[], columns: number): string[]
   const widths = shown.map(({ head, of, most }) =>
     Math.min(most, Math.max(textWidth(head), ...rows.map((row) => textWidth(of(row))))),
   );
-  // What is too wide is taken from the texts first.
+  // If the table is too wide, text columns are shortened first.
   for (let over = widths.reduce((sum, width) => sum + width + 2, -2) - columns; over > 0; over -= 1) {
     const widest = widths.indexOf(Math.max(...widths));
     widths[widest] = Math.max(4, (widths[widest] ?? 4) - 1);
@@ -138,7 +138,7 @@ export function tableLines(rows: readonly TableRow[], columns: number): string[]
   return [line(shown.map(({ head }) => head)), ...rows.map((row) => line(shown.map(({ of }) => of(row))))];
 }
 
-/** Where the result of a row is kept; null: it has none. */
+/** The file for the result of a row. null: it has none. */
 export function resultFile(row: TableRow, varied: readonly string[]): string | null {
   if (row.result === null) return null;
   const said = [nameOf(row), row.label, ...varied.map((name) => row.variables[name] ?? "")].filter(
@@ -154,7 +154,7 @@ const header = [
   ...["total_completion_chars", "total_chars", "score_result_length", "score_result_facts"],
 ];
 
-/** The columns of CodeMentor's table; what is not counted here is left blank. */
+/** The columns of CodeMentor's table. Values that we do not measure are left blank. */
 export function tableCsv(rows: readonly TableRow[], folder: string): string {
   const varied = variedSettings(rows);
   const lines = rows

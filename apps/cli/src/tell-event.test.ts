@@ -21,13 +21,13 @@ const checkDone = (node: string, generation = 1): Event => ({
 });
 
 describe("a line about an event", () => {
-  it("says whether a check came out true or false", () => {
+  it("shows whether a check was true or false", () => {
     const [first, second] = [visit("CHECK_PASS"), visit("CHECK_PASS", 2)];
     expect(lineOf(checkDone("CHECK_PASS"), [{ activity: first, holds: false }])).toBe("✓ CHECK_PASS  false");
     expect(lineOf(checkDone("CHECK_PASS", 2), [{ activity: second, holds: true }])).toBe("✓ CHECK_PASS  (hit 2)  true");
   });
 
-  it("says nothing of a check that is not decided yet, and names those that another node's event decides", () => {
+  it("shows no result for an undecided check, and names the checks that another node's event decides", () => {
     expect(lineOf(checkDone("CHECK_A"), [])).toBe("✓ CHECK_A");
     const replied: Event = {
       ...happened,
@@ -41,7 +41,7 @@ describe("a line about an event", () => {
     );
   });
 
-  it("keeps verdict and cost in 80 columns, however long the rest", () => {
+  it("keeps verdict and cost within 80 columns, however long the other text is", () => {
     const long = "CHECK_".padEnd(120, "X");
     const verdict = lineOf(checkDone(long), [{ activity: visit(long), holds: false }], 80, 8);
     expect(verdict).toMatch(/^ {16}✓ CHECK_X+… {2}false$/);
@@ -88,7 +88,7 @@ describe("a failed step", () => {
   });
   const falseCheck = { code: "CHECK_FALSE", message: "'CHECK_PASS' was false, and no edge is drawn for that." };
 
-  it("never shows ✓ for a check without an edge, and tells its reason", () => {
+  it("never shows ✓ for a check without an edge, and reports its reason", () => {
     const [line, ...more] = linesOf(checkDone("CHECK_PASS"), {
       checked: [{ activity: visit("CHECK_PASS"), holds: false }],
       failed: [{ node: "CHECK_PASS", failure: falseCheck }],
@@ -98,7 +98,7 @@ describe("a failed step", () => {
     expect(more).toEqual(["✗ ended: failed: CHECK_FALSE: 'CHECK_PASS' was false, and no edge is drawn for that."]);
   });
 
-  it("never shows ✓ for a command that ended badly, whether the workflow goes on or not", () => {
+  it("never shows ✓ for a failed command, whether the workflow continues or not", () => {
     expect(linesOf(executed(0))).toEqual(["✓ EXECUTE_TESTS  1 command, exit 0"]);
     expect(linesOf(executed(3))).toEqual(["! EXECUTE_TESTS  1 command, exit 3"]);
     const failure = { code: "NON_ZERO_EXIT", message: "A command ended with exit code 3." };
@@ -107,7 +107,7 @@ describe("a failed step", () => {
     ]);
   });
 
-  it("never shows ✓ for a called workflow that failed, and tells its reason", () => {
+  it("never shows ✓ for a called workflow that failed, and reports its reason", () => {
     const event: Event = {
       ...happened,
       type: "activity.succeeded",
@@ -121,7 +121,7 @@ describe("a failed step", () => {
     expect(linesOf(event)).toEqual(["✗ CALL_B  returned failed (FILE_MISSING: no essay.md)"]);
   });
 
-  it("is to be tried again only where it will be", () => {
+  it("announces a retry only if there will be one", () => {
     expect(linesOf(broke("retry"))).toEqual(["✗ PROMPT_A  MODEL_BUSY: 429"]);
     expect(linesOf(broke("retry"), { again: again({ notBefore: at.getTime() + 3_000 }) })).toEqual([
       "↻ PROMPT_A  MODEL_BUSY, to be tried again in 3.0 s: 429",
@@ -130,7 +130,7 @@ describe("a failed step", () => {
     expect(linesOf(broke("unknown"))[0]).toBe("✗ PROMPT_A  MODEL_BUSY: 429");
   });
 
-  it("that waits for its model says for whom, why and until when", () => {
+  it("that waits for its model shows which model, why and until when", () => {
     const parked = {
       ...{ since: at.getTime(), tries: 1, failure: { code: "MODEL_BUSY", message: "429" }, held: false },
       trouble: { model: "gpt-5-mini", endpoint: "https://models.example/v1", reason: "busy" },
@@ -141,7 +141,7 @@ describe("a failed step", () => {
     expect(linesOf(broke("park"), { again: again({ parked: { ...parked, held: true } }) })[0]).toContain("resume");
   });
 
-  it("of a superstep is told with the event that completes it, and ON_FAILED with its reason", () => {
+  it("of a superstep is reported with the event that completes it, and ON_FAILED with its reason", () => {
     const reason = { code: "FILE_MISSING", message: "no essay.md" };
     const from = { steps: 1, calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 };
     const ended = { result: "", word: null, RESULT: "", ERROR: null };
@@ -153,7 +153,7 @@ describe("a failed step", () => {
     ).toEqual(["✓ CHECK_A", "✗ ASSIGN_B  FILE_MISSING: no essay.md", "✗ ON_FAILED begins: FILE_MISSING: no essay.md"]);
   });
 
-  it("a limit and the end of a run are told as such", () => {
+  it("reports a limit and the end of a run", () => {
     const reason = { code: "LIMIT_TIME", message: "10 s are over" };
     const event: Event = { ...happened, type: "run.limited", code: "LIMIT_TIME", message: reason.message };
     expect(linesOf(event, { phase: { is: "ended", status: "failed", reason } })).toEqual([
@@ -166,7 +166,7 @@ describe("a failed step", () => {
     ]);
   });
 
-  it("a reply that was cut says so, also where its text is too long for the line", () => {
+  it("reports a truncated reply, even if its text is too long for the line", () => {
     const event: Event = {
       ...happened,
       type: "activity.succeeded",

@@ -1,4 +1,4 @@
-/** Events of a run as lines for people: when, which node, which visit, what came of it. */
+/** Describes the events of a run as lines for people: the node, the visit and the result. */
 
 import type { Active, Checked, Event, Failure, Outcome, Phase, Usage } from "@markmill/engine";
 import type { Happening } from "@markmill/stack";
@@ -9,13 +9,13 @@ export interface EventLine {
   readonly at: Date;
   readonly mark: "✓" | "✗" | "!" | "·" | "↻";
   readonly node: string;
-  /** Cut where the line is too long. */
+  /** Shortened if the line is too long. */
   readonly text: string;
-  /** Kept whole: what checks came to, what it cost. */
+  /** Never shortened: the results of checks, the cost. */
   readonly tail: string;
 }
 
-/** What is told of an event: the event itself and, where it is known, what came of it. */
+/** The described event and, if known, its result. */
 export type Told = Pick<Happening, "entry" | "checked"> & Partial<Pick<Happening, "failed" | "again" | "phase">>;
 
 type Line = Pick<EventLine, "mark" | "node" | "text">;
@@ -39,7 +39,7 @@ function isCutReply(event: Event): boolean {
   return event.type === "activity.succeeded" && event.outcome.kind === "replied" && event.outcome.cut !== undefined;
 }
 
-/** What else the event brought about: other steps that failed by it, and where the run now stands. */
+/** Other effects of the event: further steps that failed with it, and the run's new phase. */
 export function describeAftermath(told: Told): EventLine[] {
   const { entry, failed = [], phase = null } = told;
   if (entry.kind === "warning") return [];
@@ -51,7 +51,7 @@ export function describeAftermath(told: Told): EventLine[] {
   return lines.map((line) => ({ at: entry.at, ...line, tail: "" }));
 }
 
-/** One function per event; a new one does not compile until it has its words here. */
+/** One function per event. A new event type does not compile until it has a description here. */
 const describers: { readonly [Type in Event["type"]]: (event: Extract<Event, { type: Type }>, told: Told) => Line } = {
   "run.started": () => ({ mark: "·", node: "", text: "started" }),
   "activity.succeeded": describeSuccess,
@@ -66,12 +66,12 @@ const describers: { readonly [Type in Event["type"]]: (event: Extract<Event, { t
   "run.forked": (event) => ({ mark: "·", node: "", text: `forked from ${event.from} after its event ${event.seq}` }),
 };
 
-/** The edge brought something back; the step may have failed all the same. */
+/** The result reached an edge, but the step may still have failed. */
 function describeSuccess({ activity, outcome }: Extract<Event, { type: "activity.succeeded" }>, told: Told): Line {
   const failure = told.failed?.find(({ node }) => node === activity.node)?.failure ?? null;
   const returned = outcome.kind === "returned" && outcome.status !== "success";
   const exited = outcome.kind === "executed" && outcome.exitCode !== 0;
-  // What a called workflow returned holds its reason already.
+  // The text that a called workflow returned already contains its reason.
   const why = failure === null || (outcome.kind === "returned" && outcome.reason !== null) ? "" : reasonOf(failure);
   const words = [describeOutcome(outcome), why].filter((part) => part !== "");
   return {
@@ -92,7 +92,7 @@ function describeFailure(event: Extract<Event, { type: "activity.failed" }>, { a
   return { mark: again.parked?.held === true ? "!" : "↻", node: activity.node, text };
 }
 
-/** Trouble of a model's endpoint: nothing failed yet. */
+/** The model's endpoint is in trouble. The activity waits and has not failed. */
 function describeParked(again: Active, { failure, trouble, held }: NonNullable<Active["parked"]>, at: number): string {
   const whom = trouble === null ? "the model" : trouble.model;
   const next = held ? "patience is over: 'markmill resume' goes on" : `next try${timeUntil(again.notBefore, at)}`;
@@ -126,12 +126,12 @@ function timeUntil(notBefore: number | null, at: number): string {
   return notBefore === null || notBefore <= at ? " at once" : ` in ${formatElapsed(notBefore - at)}`;
 }
 
-/** An event that completes a superstep decides checks of other nodes too. */
+/** An event that completes a superstep also decides checks of other nodes. */
 function describeVerdict({ activity, holds }: Checked, node: string): string {
   return activity.node === node ? `${holds}` : `${activity.node} ${holds}`;
 }
 
-/** The first visit goes without saying. */
+/** The first visit is not mentioned. */
 function visitOf({ generation, attempt, item }: { generation: number; attempt: number; item: number | null }): string {
   const parts = [
     ...(generation > 1 ? [`hit ${generation}`] : []),
@@ -165,7 +165,7 @@ function describeUsage(usage: Usage | null): string {
 
 const leastText = 8;
 
-/** `✓ PROMPT_LOOK  text  [15 tokens, $0.0001]`; the text gives way first, then the node's name, what is kept last. */
+/** Example: `✓ PROMPT_LOOK  text  [15 tokens, $0.0001]`. The text is shortened first, then the node's name, then the tail. */
 export function layOut({ mark, node, text, tail }: EventLine, depth: number, columns: number): string {
   const start = `${"  ".repeat(Math.min(depth, 8))}${mark} `;
   const words = text.trimEnd();

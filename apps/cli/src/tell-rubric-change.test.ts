@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { tellRubricChange } from "./tell-rubric-change.ts";
 
-it("a person is told how many proposals, marks and releases a changed rubric voids", () => {
+it("a changed rubric is reported with the number of voided proposals, marks and releases", () => {
   const change = {
     ...{ changed: ["names"], added: [], removed: ["style"], proposals: 1, doubtful: 1, gone: 2, releases: 1 },
     ...{ criteria: [], seen: "" },

@@ -1,4 +1,4 @@
-/** Tells a person what a changed rubric voids. Pure. */
+/** Describes for a person what a changed rubric voids. Pure. */
 import type { RubricChange } from "@markmill/stack";
 import { countOf } from "./amounts.ts";
 

@@ -18,7 +18,7 @@ const wait: Wait = {
 const held: Wait = { ...wait, parked: { ...wait.parked, held: true }, nextTry: null };
 
 describe("what a run waits for", () => {
-  it("names the model, the endpoint, the reason and the next try", () => {
+  it("names the model, the endpoint, the reason and the next attempt", () => {
     expect(describeWait(wait, 0)).toBe(
       "PROMPT_A waits for small at api.example.org: MODEL_RATE_LIMITED 429 slow down (3 tries, the next in 12 s)",
     );
@@ -26,7 +26,7 @@ describe("what a run waits for", () => {
   });
 });
 
-it("a model that all runs leave alone is named with reason and next try", () => {
+it("a paused model is named with its reason and the next attempt", () => {
   const pause = {
     ...{ endpoint: "https://models.example/v1", model: "small", reason: "429 slow\ndown" },
     ...{ refusals: 3, since: new Date(0), until: new Date(9_000), forMs: 9_000 },

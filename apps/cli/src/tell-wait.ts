@@ -1,4 +1,4 @@
-/** What a run waits for, in words. */
+/** Describes in words what a run waits for. */
 import type { Pause, Wait } from "@markmill/store";
 import { formatElapsed } from "./amounts.ts";
 import { oneLine } from "./fit-width.ts";
@@ -17,7 +17,7 @@ function nextOf(nextTry: Date | null, now: number): string {
   return ms <= 0 ? "trying now" : `the next in ${formatElapsed(ms)}`;
 }
 
-/** A model that all runs leave alone, because it refused one of them. */
+/** A model that no run calls for a while, because it refused a request. */
 export function describePause({ model, endpoint, reason, forMs, refusals }: Pause): string {
   const next = forMs <= 0 ? "the next request tries it" : `tried again in ${formatElapsed(forMs)}`;
   return `${model} at ${endpoint} is paused for all runs: ${oneLine(reason)} (refused ${refusals === 1 ? "once" : `${refusals} times`}, ${next})`;

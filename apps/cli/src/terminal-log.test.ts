@@ -7,8 +7,8 @@ function heard() {
   return { lines, log: terminalLog({ err: (text) => lines.push(text) }) };
 }
 
-describe("what a person at a terminal hears of the stack", () => {
-  it("trouble that passes is told once, however its words change, with its code and its fix", () => {
+describe("the terminal log", () => {
+  it("shows temporary trouble once, even if its text changes, with its code and its fix", () => {
     const { lines, log } = heard();
     for (const file of ["pgsql_tmp1", "pgsql_tmp2"]) {
       const err = new StoreError("STORE_FULL", `Committing: could not write to file "${file}": No space left`);
@@ -20,7 +20,7 @@ describe("what a person at a terminal hears of the stack", () => {
     ]);
   });
 
-  it("other trouble is told once per sentence, and a fix once", () => {
+  it("shows other trouble once per sentence, and a fix once", () => {
     const { lines, log } = heard();
     for (const words of ["odd", "odd", "odder"]) log.warn({ err: new StoreError("STORE_BUG", words) }, "the database");
     log.warn({}, "testing the sandbox");

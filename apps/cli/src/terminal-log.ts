@@ -9,14 +9,17 @@ interface Fields {
   readonly fix?: string;
 }
 
-/** For commands with a person in front of them: trouble only, once; what passes is told once whatever its words. */
+/**
+ * The log for commands with a person at the terminal: only trouble, and each once. Temporary trouble is shown once even if its text
+ * changes.
+ */
 export function terminalLog(terminal: Pick<Terminal, "err">): StackLog {
   const told = new Set<string>();
   const isNew = (text: string) => told.size < told.add(text).size;
   const tell = (fields: object, message: string) => {
     const { err, trouble, code: named, error, fix: mend } = fields as Fields;
     if (trouble !== undefined) {
-      // The reporter of the stack has held back what is no news (trouble-log.ts).
+      // The trouble log of the stack has already removed repetitions (trouble-log.ts).
       const why = err === undefined ? error : describeError(err).message;
       const words = [message, ...(trouble === "began" ? [named, why] : [])].filter((word) => word !== undefined);
       terminal.err(`markmill: ${words.join(": ")}`);

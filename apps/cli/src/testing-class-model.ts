@@ -1,4 +1,4 @@
-/** A class in memory, for property tests: the commands of a teacher, decided and folded by the code of the product, without a store. */
+/** A class in memory for property tests. It applies a teacher's commands with the product's own code, without a store. */
 import { type AttemptChoice, countingWorks, holdChoices } from "@markmill/classroom";
 import {
   decideGrade,
@@ -28,13 +28,13 @@ export interface ModelWork {
   readonly key: string;
   readonly by: readonly string[];
   readonly attempt: number;
-  /** When it was handed in; null: nothing says so, and several such submissions have no order. */
+  /** The submission time. null: it is unknown, and several such submissions cannot be ordered. */
   readonly instant: number | null;
-  /** It is no longer handed in. */
+  /** The submission was withdrawn. */
   withdrawn: boolean;
   counts: boolean;
   countsFor: readonly string[];
-  /** It waits until a person has decided which submission counts. */
+  /** The submission waits until a person has decided which submission counts. */
   undecided: boolean;
   content: string | null;
   lateMs: number | null;
@@ -57,7 +57,7 @@ export class ClassModel {
   readonly rubrics = new Map<string, Rubric>();
   readonly members: BatchMember[] = [];
   readonly works: ModelWork[] = [];
-  /** By the student, as they are kept with a class. */
+  /** Choices by student, as stored with a class. */
   choices: ReadonlyMap<string, AttemptChoice> = new Map();
   readonly #policy: "last" | "first" | "best";
   #events = 0;
@@ -73,7 +73,7 @@ export class ClassModel {
     this.rubrics.set(hashOf(rubric), rubric);
   }
 
-  /** Reads the class again, by the rules of the intake. */
+  /** Reads the class again by the rules of the intake. */
   read(): void {
     const there = this.works.filter(({ withdrawn }) => !withdrawn);
     const candidates = there.map((work) => ({
@@ -94,7 +94,7 @@ export class ClassModel {
     }
   }
 
-  /** As `markmill grade PATH --counts STUDENT=SUBMISSION` does; null takes the choice back. */
+  /** Works like `markmill grade PATH --counts STUDENT=SUBMISSION`. null takes the choice back. */
   choose(student: string, label: string | null): void {
     const choices = new Map(this.choices);
     if (label === null) choices.delete(student);
@@ -198,7 +198,7 @@ export class ClassModel {
     return "taken";
   }
 
-  /** A try for what counts and has none of its content. */
+  /** Starts a grading attempt for each counting submission without one for its content. */
   begin(): void {
     for (const work of this.works) {
       if (!work.counts || work.undecided || work.content === null) continue;
@@ -209,7 +209,7 @@ export class ClassModel {
   regrade(work: ModelWork, criterion: string | null): void {
     const last = work.tries.at(-1);
     if (!work.counts || work.undecided || work.content === null || last === undefined || last.end === null) return;
-    // As the store does: other marks must stand, by this very rubric (store/batches/standing-marks.ts).
+    // As in the store: there must be other marks, made with exactly this rubric (store/batches/standing-marks.ts).
     const { proposal } = this.shownWork(work);
     const is = proposal?.grade.outcome.is;
     const by = proposal === null ? undefined : work.tries[proposal.try - 1]?.rubricHash;
@@ -222,7 +222,7 @@ export class ClassModel {
     work.tries = [...work.tries, { content: work.content, rubricHash: hashOf(this.rubric), criterion, end: null }];
   }
 
-  /** The open try of a work ends; null: its run failed. */
+  /** Ends the open grading attempt of a submission. null: its run failed. */
   end(work: ModelWork, input: GradeInput | null): void {
     const last = work.tries.at(-1);
     if (last === undefined || last.end !== null) return;

@@ -1,6 +1,6 @@
 /**
- * Lets a command die between two changes of files, for tests. The change with the given number and everything after it fail, reads as well: like a
- * killed process, the command changes nothing more, whatever it does with the errors.
+ * Simulates, for tests, a command that is killed between two file changes. The change with the given number and all later file operations
+ * fail, reads too: like a killed process, the command changes no more files, however it handles the errors.
  */
 import files from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
@@ -8,7 +8,7 @@ import { syncBuiltinESMExports } from "node:module";
 const changing = ["writeFile", "rename", "rm", "mkdir", "link"] as const;
 const reading = ["readFile", "readdir", "stat"] as const;
 
-/** `at`: the number of the change, from 1, before which the command dies. Resolves with whether it died. */
+/** `at`: the number of the change, from 1, before which the command is killed. Resolves with whether it was killed. */
 export async function killedAtChange(
   at: number,
   command: (isDead: () => boolean) => Promise<unknown>,

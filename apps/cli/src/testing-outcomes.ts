@@ -1,11 +1,11 @@
 /**
- * What must hold of a class at every moment, for property tests. Returns what does not hold, in words.
+ * Checks invariants of a class for property tests. Returns the violated ones, in words.
  *
- * O1  Every student with a work that counts is exactly one of: graded, on the review list, ungradable, grader error, waiting. The table, the
- *     counts and the review list agree.
- * O2  A student waits only while a work of the student is waiting or running.
- * O3  Every mark of a person is accounted for: it stands with its points, or is shown as replaced, taken back, about other content, or of a
- *     criterion that the rubric no longer has; what replaced it or took it back exists.
+ * O1  Every student with a submission that counts is exactly one of: graded, on the review list, ungradable, grader error, waiting. The
+ *     table, the counts and the review list agree.
+ * O2  A student waits only while a submission of the student is waiting or running.
+ * O3  Every mark of a person is listed: it counts with its points, or it is shown as replaced, taken back, about other content, or for a
+ *     criterion that the rubric no longer has. The event that replaced it or took it back exists.
  * O4  Every number follows from its parts: points are the sum of the criteria, the total is points less penalty, never below 0.
  */
 import { statusOf } from "@markmill/classroom/gradebook";
@@ -23,7 +23,7 @@ export function brokenOutcomes(rubric: Rubric, members: readonly BatchMember[], 
   ];
 }
 
-/** O1, O2. */
+/** See O1 and O2 in the file header. */
 function brokenLists(rubric: Rubric, members: readonly BatchMember[], works: readonly BatchWork[]): string[] {
   const broken: string[] = [];
   const { sheet, works: counting } = classSheet({ name: "c", rubric }, members, works);
@@ -47,7 +47,7 @@ function brokenLists(rubric: Rubric, members: readonly BatchMember[], works: rea
   return broken;
 }
 
-/** O3. */
+/** See O3 in the file header. */
 function brokenMarks(rubric: Rubric, { key, events, marks, grade, content }: BatchWork): string[] {
   const said = events.filter(({ kind, to }) => kind === "override" && to !== null);
   const broken = said.flatMap(({ id }) => (marks.some((mark) => mark.id === id) ? [] : `${key}: mark ${id} is lost`));
@@ -84,7 +84,7 @@ function brokenMarks(rubric: Rubric, { key, events, marks, grade, content }: Bat
   return broken;
 }
 
-/** A mark that stands is lost only by what a person does to it, by other content, or with its criterion. */
+/** A mark that counts is lost only through a person's action, other content, or a removed criterion. */
 export function lostMarks(was: readonly BatchWork[], is: readonly BatchWork[]): string[] {
   return was.flatMap((old) => {
     const now = is.find(({ key }) => key === old.key);
@@ -102,7 +102,7 @@ function hashOf({ content }: Pick<BatchWork, "content">): string | null {
   return content.is === "taken" || content.is === "undecided" ? content.hash : null;
 }
 
-/** O4. */
+/** See O4 in the file header. */
 function brokenSums(rubric: Rubric, { key, grade }: BatchWork): string[] {
   if (grade === null) return [];
   const broken: string[] = [];

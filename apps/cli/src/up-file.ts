@@ -1,4 +1,4 @@
-/** `MARKMILL_HOME/up.json` names the process that `markmill up` is, for `markmill down`. */
+/** `MARKMILL_HOME/up.json` identifies the process of `markmill up`, for `markmill down`. */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive, ownIdentity, type ProcessIdentity, readIdentity, writeIdentity } from "@markmill/base";
@@ -12,7 +12,7 @@ export function writeUpFile(home: string): void {
   renameSync(written, join(home, name));
 }
 
-/** null: nothing is up. */
+/** null: `markmill up` is not running. */
 export function readUpFile(home: string): ProcessIdentity | null {
   try {
     const found = readIdentity(readFileSync(join(home, name), "utf8"));

@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 
-/** Who acts, for the record: `--by`, else the account at this machine. A server writes down whose key it was. */
+/** The name for the record: `--by`, or else the current user account. A server records the owner of the key instead. */
 export function whoSays(given: string | undefined): string {
   if (given !== undefined && given.trim() !== "") return given.trim();
   try {

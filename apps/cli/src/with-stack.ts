@@ -4,8 +4,8 @@ import type { Terminal } from "./command.ts";
 import { terminalLog } from "./terminal-log.ts";
 
 /**
- * For commands that ask or tell the store and go. They make no database: where there is none, nothing was run, and there is nothing to ask
- * or tell.
+ * Opens the stack for commands that make a single read or change. They create no database: without a database there were no runs, so there
+ * is nothing to read or change.
  */
 export async function withStack<Result>(
   terminal: Terminal,
@@ -25,8 +25,8 @@ export async function withStack<Result>(
 }
 
 interface WithoutProject<Result> {
-  /** The answer where there is no database; absent: the command fails with PROJECT_NOT_FOUND. */
+  /** The answer if there is no database. Absent: the command fails with PROJECT_NOT_FOUND. */
   readonly empty?: () => Result;
-  /** The database is made where there is none. */
+  /** Create the database if there is none. */
   readonly make?: true;
 }

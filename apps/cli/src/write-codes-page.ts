@@ -1,4 +1,4 @@
-// `docs/codes.md`, from the catalogue. `node apps/cli/src/write-codes-page.ts > docs/codes.md` refreshes the file.
+// Writes `docs/codes.md` from the catalogue. `node apps/cli/src/write-codes-page.ts > docs/codes.md` updates the file.
 import { codeCatalogue } from "./code-catalogue.ts";
 
 export function writeCodesPage(): string {

@@ -10,7 +10,7 @@ it.each([
   ["git@github.com:course/", "git@github.com:course/ada"],
   ["git@github.com:course/", "ssh://git@github.com/course/ada"],
   ["https://github.com/course/sheet3-*", "https://github.com/course/sheet3-ada.git"],
-])("%s allows %s", async (place, address) => {
+])("the allowed place %s covers %s", async (place, address) => {
   expect(await isInPlace(await readAddress(address), readAllowedPlace(place))).toBe(true);
 });
 
@@ -24,7 +24,7 @@ it.each([
   ["git@github.com:course/", "root@github.com:course/ada"],
   ["https://github.com/course/sheet3-*", "https://github.com/course/solution"],
   ["https://github.com/course/sheet3-*", "https://github.com/course/x/sheet3-ada"],
-])("%s does not allow %s", async (place, address) => {
+])("the allowed place %s does not cover %s", async (place, address) => {
   expect(await isInPlace(await readAddress(address), readAllowedPlace(place))).toBe(false);
 });
 
@@ -42,6 +42,6 @@ it.each([
   "https://h/*/x",
   "https://h/x?",
   "git@h:[ab]/x-*",
-])("%j is no place", (written) => {
+])("%j is refused as an allowed place", (written) => {
   expect(() => readAllowedPlace(written)).toThrow();
 });

@@ -1,6 +1,6 @@
 /**
- * Places of repositories that class.yaml itself names (`repositories.allow`). Credentials of this machine go to addresses of a roster below these
- * places alone; files are read below them alone.
+ * Reads `repositories.allow`: the places of repositories that class.yaml itself allows. The credentials of this machine are sent only to
+ * roster addresses below these places, and files are read only below them.
  */
 import { realpath } from "node:fs/promises";
 import { sep } from "node:path";
@@ -10,9 +10,12 @@ export type AllowedPlace =
   | { readonly is: "host"; readonly at: RemoteAddress; readonly begins: string | null }
   | { readonly is: "folder"; readonly path: string };
 
-/** `https://host/course/`, `git@host:course/sheet3-*`, `file:///srv/class/repositories/`. Throws what is wrong with it. */
+/**
+ * Examples: `https://host/course/`, `git@host:course/sheet3-*`, `file:///srv/class/repositories/`. Throws a description of what is wrong
+ * with the text.
+ */
 export function readAllowedPlace(written: string): AllowedPlace {
-  // A * of its own says what its absence says: whatever lies below.
+  // A lone * means the same as no *: any path below.
   const [, before = written, name = ""] = /^(.*\/)([^/*]*)\*$/s.exec(written) ?? [];
   const begins = name === "" ? null : name;
   if (/[*?[\]]/.test(before)) {
@@ -25,7 +28,7 @@ export function readAllowedPlace(written: string): AllowedPlace {
   throw new Error(`${written} is no folder; write file:///PATH`);
 }
 
-/** Whether the address is one of the place: the same host, and its path goes on, by whole names, where that of the place ends. */
+/** Whether the address is in the place: the host is the same, and the address's path continues the place's path by whole names. */
 export async function isInPlace(address: RepositoryAddress, place: AllowedPlace): Promise<boolean> {
   if (place.is === "folder") {
     if (address.scheme !== "file") return false;

@@ -1,11 +1,11 @@
 /**
- * The submission that counts for a student because a person chose it. Pure.
+ * Decides which submission counts for a student because a person chose it. Pure.
  *
  * A1  A choice names one submission of the student by its label. It goes before the policy for attempts.
- * A2  A choice holds while the chosen submission is there and the student has no submission that is newer than the choice. Otherwise the
- *     policy decides again, or the teacher is asked again, and a finding says so.
- * A3  If a submission of the student could not be fetched, nobody knows whether it is gone: the choice is kept.
- * A4  Every submission of a student can be chosen. So a question about several submissions can always be settled.
+ * A2  A choice is valid while the chosen submission exists and the student has no submission that is newer than the choice. Otherwise the
+ *     policy decides again, or the teacher is asked again, and a finding reports it.
+ * A3  If a submission of the student could not be fetched, it is unknown whether it still exists, so the choice is kept.
+ * A4  Every submission of a student can be chosen. So a question about several submissions can always be answered.
  */
 import type { Finding, Place } from "@markmill/definition";
 import { showName } from "@markmill/grading/submission";
@@ -13,13 +13,13 @@ import type { Member } from "./member.ts";
 
 export interface AttemptChoice {
   readonly label: string;
-  /** Labels of the student's submissions when it was made; null: it is made now. */
+  /** Labels of the student's submissions at the time of the choice. null: the choice is made now. */
   readonly among: readonly string[] | null;
 }
 
-/** A choice that holds. */
+/** A valid choice. */
 export interface HeldChoice {
-  /** Key of the member. */
+  /** Key of the student. */
   readonly student: string;
   readonly label: string;
   readonly among: readonly string[];
@@ -31,13 +31,13 @@ interface Labelled {
 }
 
 export interface HeldChoices<Work extends Labelled> {
-  /** By the member's key. */
+  /** The chosen submission, by the student's key. */
   readonly works: ReadonlyMap<string, Work>;
   readonly held: readonly HeldChoice[];
   readonly findings: readonly Finding[];
 }
 
-/** `unfetched`: keys of members of whom a submission could not be fetched. */
+/** `unfetched`: keys of students with a submission that could not be fetched. */
 export function holdChoices<Work extends Labelled>(
   choices: ReadonlyMap<string, AttemptChoice>,
   read: readonly Work[],
@@ -64,7 +64,7 @@ export function holdChoices<Work extends Labelled>(
   return { works, held, findings };
 }
 
-/** The option of `markmill grade` that makes the choice, as it is typed in a shell. */
+/** The option of `markmill grade` that makes the choice, quoted for a shell. */
 export function choiceOption(student: string, label: string): string {
   return `--counts '${`${student}=${showName(label)}`.replaceAll("'", "'\\''")}'`;
 }

@@ -5,7 +5,7 @@ const named = (...labels: string[]) => labels.map((label) => ({ label, attempt: 
 const last = (labels: readonly string[], keys: readonly string[] = []) =>
   chooseAttempt(named(...labels), "last", new Set(keys))?.label ?? null;
 
-describe("the last of several submissions by its name", () => {
+describe("finding the last of several submissions by name", () => {
   it.each([
     [["ada.zip", "ada (2).zip", "ada (10).zip"], "ada (10).zip"],
     [["ada.zip", "ada (1).zip"], "ada (1).zip"],
@@ -15,7 +15,7 @@ describe("the last of several submissions by its name", () => {
     [["ada attempt 3", "attempt 12 ada"], "attempt 12 ada"],
     [["ada_alan (1)", "ada (2)"], "ada (2)"],
     [["Ada.zip", "ada (2).zip"], "ada (2).zip"],
-  ])("of %j is %s", (labels, expected) => {
+  ])("among %j chooses %s", (labels, expected) => {
     expect(last(labels)).toBe(expected);
     expect(last([...labels].reverse())).toBe(expected);
   });
@@ -28,7 +28,7 @@ describe("the last of several submissions by its name", () => {
     [["hw1_ada", "hw2_ada"]],
     [["ada v2 (3)", "ada"]],
     [["lovelace_ada", "ada"]],
-  ])("of %j is unknown", (labels) => {
+  ])("among %j chooses none", (labels) => {
     expect(last(labels)).toBeNull();
     expect(last([...labels].reverse())).toBeNull();
   });
@@ -41,7 +41,7 @@ describe("the last of several submissions by its name", () => {
 });
 
 describe("the order of attempts", () => {
-  it("goes by number before time, by time before names", () => {
+  it("follows numbers before times, and times before names", () => {
     const works = [
       { label: "a (9)", attempt: 1, instant: 30 },
       { label: "a (1)", attempt: 2, instant: 10 },
@@ -52,7 +52,7 @@ describe("the order of attempts", () => {
     expect(chooseAttempt(timed, "last")?.label).toBe("a (9)");
   });
 
-  it("uses the time where two have the same number", () => {
+  it("follows the time if two attempts have the same number", () => {
     const works = [
       { label: "x", attempt: 2, instant: 10 },
       { label: "y", attempt: 2, instant: 20 },
@@ -62,7 +62,7 @@ describe("the order of attempts", () => {
     expect(chooseAttempt(works, "first")?.label).toBe("z");
   });
 
-  it("is unknown where only some have a time, unless the names are numbered", () => {
+  it("is unknown if only some attempts have a time, unless their names are numbered", () => {
     const works = [
       { label: "x", attempt: null, instant: 10 },
       { label: "y", attempt: null, instant: null },

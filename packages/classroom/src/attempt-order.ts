@@ -1,22 +1,22 @@
 /**
- * Which of several submissions is the first or the last one. Pure.
+ * Decides which of several submissions is the first or the last one. Pure.
  *
  * T1  The platform's attempt number decides, then the time, then a number in the name: `ada (2)`, `ada_v2`, `ada-2`, `attempt 3`.
  * T2  A property decides only if all submissions have it. If several share the extreme value, the next property decides among them.
- * T3  The alphabet never decides. If nothing decides, the answer is null, and the teacher is asked.
+ * T3  The alphabet never decides. If no property decides, the answer is null, and the teacher is asked.
  */
 import { plainName } from "@markmill/grading";
 
 export interface Dated {
   /** Name of the folder or file. */
   readonly label: string;
-  /** Number that the platform or the teacher's pattern gives. */
+  /** The number that the platform or the teacher's pattern gives. */
   readonly attempt: number | null;
-  /** When it was handed in, in ms. */
+  /** The submission time, in ms. */
   readonly instant: number | null;
 }
 
-/** `keys`: ids of the owner, which are no attempt numbers. */
+/** `keys`: ids of the owner, which are not attempt numbers. */
 export function chooseAttempt<One extends Dated>(
   works: readonly One[],
   which: "first" | "last",
@@ -42,7 +42,7 @@ export function chooseAttempt<One extends Dated>(
   return null;
 }
 
-/** Oldest first, to number them. Ties are numbered by name, which says nothing about what counts. */
+/** Sorts oldest first, to number the submissions. Ties are sorted by name, which does not affect which one counts. */
 export function numberingOrder(one: Dated, other: Dated): number {
   return (
     (one.attempt ?? 0) - (other.attempt ?? 0) ||
@@ -51,7 +51,7 @@ export function numberingOrder(one: Dated, other: Dated): number {
   );
 }
 
-/** null: no number. Without a number, a name counts as 0 if it is the name of the others without theirs. */
+/** null: the name has no number. A name without a number counts as 0 if the other names are equal to it without their numbers. */
 function numbersInNames(labels: readonly string[], keys: ReadonlySet<string>): readonly (number | null)[] {
   const marked = labels.map((label) => markedNumber(stemOf(label), keys));
   if (marked.every((one) => one !== null)) return marked.map((one) => one?.number ?? null);
@@ -70,7 +70,7 @@ const marks = [
   /(?<![\p{L}\p{N}])(?:v|ver|version|attempt|try|versuch|tentative|essai|intento)[\s_.-]?(\d{1,4})(?![\p{L}\p{N}])/iu,
 ];
 
-/** A number that says itself that it counts attempts. Two different ones say nothing. */
+/** Finds a number marked as an attempt, such as `v2`. Two different marked numbers give no answer. */
 export function markedNumber(stem: string, keys: ReadonlySet<string> = new Set()): Numbered | null {
   const found = marks.flatMap((mark) =>
     [...stem.matchAll(new RegExp(mark.source, `${mark.flags}g`))].filter(([, digits = ""]) => !keys.has(digits)),
@@ -92,7 +92,7 @@ export function stemOf(label: string): string {
   return label.replace(/\.(?:tar\.gz|[A-Za-z0-9]{1,5})$/, "");
 }
 
-/** Digits by their value: attempt 10 comes after attempt 9. */
+/** Compares digits by value: attempt 10 comes after attempt 9. */
 function compareNaturally(one: string, other: string): number {
   const parts = (text: string) => text.toLowerCase().match(/\d+|\D+/g) ?? [];
   const [left, right] = [parts(one), parts(other)];

@@ -1,13 +1,13 @@
 /**
- * Names of files that a student handed in again. Canvas adds -1, -2, … to them, and the export has only the last ones: `median-1.py`
- * alone. Pure.
+ * Restores the names of resubmitted files. Canvas adds -1, -2, … to them, and the export contains only the latest files: only
+ * `median-1.py`. Pure.
  *
- * C1  A suffix is taken off only if the work has no file of the plain name, and no other file that would get it.
- * C2  If the class requires files, the plain name must fulfil a requirement that the work does not fulfil otherwise, and no other
- *     requirement may depend on the suffix.
- * C3  If no requirement decides, more of the other works must have the plain name than have it with a suffix. Where students hand in
- *     `part-1.py` and `part-2.py`, these are their names.
- * C4  Everything else keeps its name. A name that was changed is told in a note of the work.
+ * C1  A suffix is removed only if the submission has no file of the plain name, and no other file that would get it.
+ * C2  If the class requires files, the plain name must fulfil a requirement that is otherwise not fulfilled. No other requirement may
+ *     depend on the suffix.
+ * C3  If no requirement decides, more of the other submissions must have the plain name than have it with a suffix. If students submit
+ *     `part-1.py` and `part-2.py`, these are the real names.
+ * C4  All other files keep their names. A note of the submission reports a changed name.
  */
 import { showName } from "@markmill/grading/submission";
 import type { Piece, Work } from "./layout.ts";
@@ -25,7 +25,7 @@ export function plainCanvasNames(works: readonly Work[], requires: readonly stri
     for (const name of new Set(own)) count(plain, name);
     for (const name of new Set(own.flatMap((one) => withoutSuffix(one)))) count(withSuffix, name);
   }
-  // The work itself is one of those with a suffix.
+  // The submission itself is one of those with a suffix.
   const isUsual = (name: string) => (plain.get(name) ?? 0) > (withSuffix.get(name) ?? 0) - 1;
   return works.map((work) => {
     const pieces = work.pieces.map((piece) => renamed(piece, namesOf(work), requires, isUsual));
@@ -55,7 +55,7 @@ function renamed(
   return { ...piece, as: found, note };
 }
 
-/** `a-1-2.py` may have been `a-1.py`, or `a.py`. */
+/** `a-1-2.py` may have been `a-1.py` or `a.py`. */
 function withoutSuffix(name: string): readonly string[] {
   if (name.length > longestName) return [];
   const { stem, ending = "" } = suffixed.exec(name)?.groups ?? {};

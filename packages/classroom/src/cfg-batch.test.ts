@@ -5,7 +5,7 @@ const read = (value: unknown) =>
   readCfgBatch(typeof value === "string" ? value : JSON.stringify(value, null, 2), "b.cfg.json");
 
 describe("a .cfg.json batch", () => {
-  it("needs a workflow and nothing else", () => {
+  it("needs only a workflow", () => {
     expect(read({ workflow_files: "a.wf.md" })).toEqual({
       findings: [],
       batch: {
@@ -28,7 +28,7 @@ describe("a .cfg.json batch", () => {
     });
   });
 
-  it("is every combination, values innermost, workflows outermost", () => {
+  it("contains every combination, with values innermost and workflows outermost", () => {
     const { batch } = read({
       setup_workflow_file: "s.wf.md",
       workflow_files: ["a", "b"],
@@ -75,13 +75,13 @@ describe("a .cfg.json batch", () => {
       "CFG_RUNS:1:1",
     ],
     ["{", "CFG_JSON:1:2"],
-  ])("%j is told of at its place", (value, code) => {
+  ])("reports an error at its place in %j", (value, code) => {
     const { batch, findings } = read(value);
     expect(batch).toBeNull();
     expect(findings.map((one) => `${one.code}:${one.at.line}:${one.at.column}`)).toContain(code);
   });
 
-  it("says which key was meant", () => {
+  it("suggests the key that was meant", () => {
     expect(read({ workflow_file: "a" }).findings.find(({ code }) => code === "CFG_KEY")?.fix).toMatch(
       "mean workflow_files?",
     );

@@ -1,6 +1,6 @@
 /**
- * A `.cfg.json` batch of CodeMentor: workflows, values and settings of which every combination is a run. Keys may be missing; the order
- * of runs is theirs, so that numbers and labels in its tables mean the same here. Nothing is run.
+ * Reads a `.cfg.json` batch of CodeMentor: workflows, values and settings. Every combination of them is a run. Keys may be missing. The
+ * runs have CodeMentor's order, so that numbers and labels in its tables mean the same here. This file starts no run.
  */
 import { type Finding, type Place, Report } from "@markmill/definition";
 import { z } from "zod";
@@ -8,17 +8,17 @@ import type { ClassFindingCode } from "./class-codes.ts";
 import { readPositioned } from "./positioned-yaml.ts";
 
 export interface CfgBatch {
-  /** Run once before and after, with the first values; null: none. */
+  /** Runs once before and after the batch, with the first values. null: none. */
   readonly setup: CfgWorkflow | null;
   readonly cleanup: CfgWorkflow | null;
   readonly runs: readonly CfgRun[];
-  /** Words the result should have; null: not asked. */
+  /** The number of words the result should have. null: not checked. */
   readonly expectedLength: number | null;
-  /** Each found or not; a list counts as found when one of it is. */
+  /** Each fact is found or not. A list counts as found when one of its items is found. */
   readonly expectedFacts: readonly (string | readonly string[])[];
 }
 
-/** A path as the file has it, and where. */
+/** A path as written in the file, with its place. */
 export interface CfgWorkflow {
   readonly path: string;
   readonly at: Place;
@@ -28,16 +28,16 @@ interface CfgRun {
   /** From 1, in the order of the file. */
   readonly number: number;
   readonly workflow: CfgWorkflow;
-  /** Of its values. */
+  /** The place of the values. */
   readonly at: Place;
   readonly repeat: number;
   readonly values: Readonly<Record<string, string>>;
-  /** What LABEL says; empty: nothing. */
+  /** The value of LABEL. Empty: there is none. */
   readonly label: string;
   readonly settings: CfgSettings;
 }
 
-/** As the file has them; null: as the workflow says. */
+/** Settings as written in the file. null: the workflow's own setting applies. */
 export interface CfgSettings {
   readonly model: string | null;
   readonly temperature: number | null;
@@ -69,7 +69,7 @@ const schema = z.strictObject({
   expected_length: z.number().positive().nullish(),
   expected_facts: z.array(z.union([z.string(), z.array(z.string())])).nullish(),
   cleanup_workflow_file: z.string().nullish(),
-  /** Stands in such files and means nothing. */
+  /** Such files contain this key, but it has no effect. */
   csv_file: z.unknown().optional(),
 });
 
@@ -93,7 +93,7 @@ export function readCfgBatch(
     const path = data[key];
     return path === null || path === undefined ? null : { path, at: placeOf([key]) };
   };
-  // Of a list that is written as its one item, the place is the item's.
+  // A one-item list may be written as the item itself. Then the place is the item's.
   const workflows = data.workflow_files.map((path, index) => ({ path, at: placeOf(["workflow_files", index]) }));
   const each = <T>(given: readonly T[] | null | undefined): readonly (T | null)[] =>
     given === null || given === undefined || given.length === 0 ? [null] : given;
@@ -153,14 +153,14 @@ export function readCfgBatch(
   };
 }
 
-/** 100 at the expected number of words, falling evenly to 0 at none and at twice as many. */
+/** The score is 100 for the expected number of words. It falls linearly to 0 at no words and at twice the number. */
 export function lengthScore(result: string, expected: number): number {
   const words = result.split(/\s+/).filter((word) => word !== "").length;
   const share = words / expected;
   return Math.max(0, 100 * (share <= 1 ? share : 2 - share));
 }
 
-/** Share of the expected facts that stand in the result, letter by letter, of 100. */
+/** The percentage of expected facts that occur literally in the result. */
 export function factsScore(result: string, facts: CfgBatch["expectedFacts"]): number | null {
   if (facts.length === 0) return null;
   const found = facts.filter((fact) => (typeof fact === "string" ? [fact] : fact).some((one) => result.includes(one)));

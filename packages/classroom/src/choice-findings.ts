@@ -1,4 +1,4 @@
-/** Students with several submissions: which one counts for whom, and what the teacher must know or decide. Pure. */
+/** For students with several submissions: decides which one counts for whom, and collects the findings for the teacher. Pure. */
 
 import type { Finding, Place } from "@markmill/definition";
 import { showName } from "@markmill/grading/submission";
@@ -21,7 +21,7 @@ export interface Read extends Attempt {
 
 const unordered = "nothing says which one is the latest";
 
-/** The options alone decide it; they are complete, so that nobody has to make them up. */
+/** Only these options answer the question. They are complete, so that the teacher can copy them. */
 function decide(people: readonly Member[], among: readonly Read[]): string {
   const options = people.map(({ key }) => {
     const own = among.filter(({ by }) => by.some((one) => one.key === key));
@@ -37,12 +37,12 @@ function namesOf(works: readonly Read[]): string {
   return works.map(({ work }) => showName(work.label)).join(", ");
 }
 
-/** What the teacher must know or decide about students with several submissions. */
+/** Returns the findings for the teacher about students with several submissions. */
 export function choiceFindings(
   read: readonly Read[],
   counting: readonly Counting[],
   policy: AttemptPolicy,
-  /** Keys of members for whom the teacher chose. */
+  /** Keys of students for whom the teacher chose. */
   byTeacher: ReadonlySet<string>,
   at: Place,
 ): Finding[] {
@@ -90,7 +90,7 @@ export function choiceFindings(
 
 const withWhom = (names: readonly string[]) => (names.length === 0 ? "alone" : `with ${names.join(", ")}`);
 
-/** A submission that counts for nobody, and is undecided for somebody, waits for the teacher and is not graded. */
+/** A submission that counts for no student, and is undecided for at least one, waits for the teacher and is not graded. */
 export function submissionOf(
   one: Read,
   { countsFor, undecidedFor }: Counting,

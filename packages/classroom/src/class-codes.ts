@@ -1,4 +1,4 @@
-/** What may be wrong with the files of a class: class.yaml, its rubric, its roster, the export of its submissions, an old batch. */
+/** Lists the errors in the files of a class: class.yaml, its rubric, its roster, the export of its submissions, an old batch. */
 export const classFindingCodes = {
   CFG_FILE_MISSING: {
     means: "A workflow that the batch file names is not there.",

@@ -10,7 +10,7 @@ const complaint = (text: string) => {
 };
 
 describe("class.yaml", () => {
-  it("needs nothing but submissions", () => {
+  it("needs only submissions", () => {
     expect(read("submissions: export.zip").class).toEqual({
       clock: { zone: "UTC", from: "nothing" },
       submissions: "export.zip",
@@ -25,7 +25,7 @@ describe("class.yaml", () => {
     });
   });
 
-  it("says everything about a class", () => {
+  it("can set every property of a class", () => {
     const text = `
 name: Programming 1
 workflow: grade.wf.md
@@ -58,7 +58,7 @@ params: { SHEET: 3, STRICT: true }
     expect(read("submissions: x\nbudget: $3").class?.budget).toEqual({ class: 3e9 });
   });
 
-  it("says where repositories are, and to which places of a roster credentials may go", () => {
+  it("sets where repositories are, and which places of a roster may receive credentials", () => {
     const from = "https://host/course/{login}.git";
     expect(read(`repositories: ${from}`).class?.repositories).toEqual({ from, allow: [] });
     expect(read("repositories: roster").class?.repositories).toEqual({ from: "roster", allow: [] });
@@ -76,13 +76,13 @@ params: { SHEET: 3, STRICT: true }
     "ssh://{login}@host/x",
     "https://host:{id}/{id}",
     "https://host/x",
-  ])("does not let a roster say which host is asked: %s", (address) => {
+  ])("does not let a roster choose the host: %s", (address) => {
     expect(complaint(`repositories: "${address}"`)).toEqual([
       expect.objectContaining({ code: "CLASS_VALUE", line: 1, column: 15 }),
     ]);
   });
 
-  it("says where a key is misspelt and what was meant", () => {
+  it("reports where a key is misspelt and suggests the right one", () => {
     expect(complaint("name: A\nsubmission: x\n")).toEqual([
       expect.objectContaining({
         code: "CLASS_KEY",
@@ -117,7 +117,7 @@ params: { SHEET: 3, STRICT: true }
     ["submissions: [x", "CLASS_YAML", 1, 16],
     ["name: x", "CLASS_SUBMISSIONS", 1, 1],
     ["- a list", "CLASS_VALUE", 1, 1],
-  ])("%j is refused at its place", (text, code, line, column) => {
+  ])("with %j is refused at its place", (text, code, line, column) => {
     expect(complaint(text)).toContainEqual(expect.objectContaining({ code, line, column }));
   });
 
@@ -126,7 +126,7 @@ params: { SHEET: 3, STRICT: true }
     ["deadline: 2026-11-20T23:59:00+01:00", "+01:00", "deadline", 22],
     ["deadline: 2026-11-20T23:59:00Z\ntimezone: Asia/Tokyo", "Asia/Tokyo", "timezone", 23],
     ["deadline: Freitag, 20. November 2026, 23:59\ntimezone: Europe/Berlin", "Europe/Berlin", "timezone", 22],
-  ])("%j has the zone %s", (text, zone, from, hour) => {
+  ])("with %j has the time zone %s", (text, zone, from, hour) => {
     const read = readClassFile(`submissions: x\n${text}`, "class.yaml");
     expect(read.findings).toEqual([]);
     expect(read.class).toMatchObject({ clock: { zone, from }, deadline: Date.UTC(2026, 10, 20, hour, 59) });

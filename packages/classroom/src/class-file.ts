@@ -1,4 +1,7 @@
-/** `class.yaml`: what makes a folder a class. Everything but the submissions may be left out; paths count from the file's folder. */
+/**
+ * Reads `class.yaml`, the file that turns a folder into a class. Every key except the submissions is optional. Paths are relative to the
+ * file's folder.
+ */
 import { duration, type Finding, money, type Place, Report, readAmount } from "@markmill/definition";
 import { z } from "zod";
 import { type AllowedPlace, readAllowedPlace } from "./allowed-place.ts";
@@ -11,19 +14,19 @@ export interface ClassFile {
   readonly name?: string;
   readonly workflow?: string;
   readonly roster?: string;
-  /** Columns of the roster by header or number, where sniffing does not find them. */
+  /** Columns of the roster by header or number, for columns that are not recognised. */
   readonly columns: Readonly<Record<string, string | number>>;
   readonly submissions: string;
-  /** Each student's work is in a git repository. */
+  /** Each student's submission is in a git repository. */
   readonly repositories?: Repositories;
   readonly layout: LayoutChoice;
-  /** With named groups: student or group, and optionally attempt, time, file. */
+  /** A pattern with named groups: student or group, and optionally attempt, time, file. */
   readonly match?: RegExp;
-  /** Files without which a work cannot be graded: paths from its top, or patterns (required-paths.ts). */
+  /** Files without which a submission cannot be graded: paths from its top, or patterns (required-paths.ts). */
   readonly requires: readonly string[];
   /** Milliseconds since 1970. */
   readonly deadline?: number;
-  /** Of times that do not say their distance from UTC. */
+  /** Used for times without an offset from UTC. */
   readonly clock: ClassClock;
   readonly late: LatePolicy;
   readonly attempts: AttemptPolicy;
@@ -39,7 +42,7 @@ export interface ClassFile {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** from: the setting timezone; without it the offset of the deadline; else nothing says it, and UTC is assumed. */
+/** `from` names the source: the setting timezone, or else the offset of the deadline. If neither exists, UTC is assumed. */
 export interface ClassClock {
   readonly zone: TimeZone;
   readonly from: "timezone" | "deadline" | "nothing";
@@ -48,9 +51,9 @@ export interface ClassClock {
 interface Repositories {
   /** An address with {login}, {handle}, {id} or {key}, or `roster`. */
   readonly from: string;
-  /** Where credentials may go, and files may be read, for addresses of the roster. */
+  /** The places where credentials may be sent and files may be read for addresses of the roster. */
   readonly allow: readonly AllowedPlace[];
-  /** The author of class.yaml may be a stranger: nothing of this machine goes with the addresses that it makes. */
+  /** The author of class.yaml may be a stranger, so no credentials of this machine are sent to the addresses it builds. */
   readonly withheld?: true;
 }
 
@@ -59,7 +62,7 @@ export type AttemptPolicy = "last" | "last-before-deadline" | "first" | "best";
 
 export interface LatePolicy {
   readonly graceMs: number;
-  /** Of the points, for each day begun after the grace; shown as a line of its own. */
+  /** A percentage of the points for each started day after the grace period, shown as a separate line. */
   readonly percentPerDay: number;
   readonly mostPercent: number;
 }
@@ -73,7 +76,7 @@ const amount = (of: typeof duration) =>
   });
 
 const instantExpected = "expected a day and time with its distance from UTC, such as 2026-11-20T23:59:00+01:00";
-/** Checked here, and read when the zone of the class is known. */
+/** Checked here, and converted once the time zone of the class is known. */
 const instant = z.string().superRefine((text, context) => {
   const read = readInstant(text);
   if (read.is === "unreadable") context.addIssue({ code: "custom", message: `${read.why}; ${instantExpected}` });
@@ -102,7 +105,7 @@ const columns = z.record(z.string(), z.union([z.string().min(1), z.int().min(1)]
 
 const addressesExpected =
   "expected an address such as https://host/course/{login}.git, with what stands in {} behind its host, or `roster` where the roster has a column with addresses; with places that it may name, `{ from: roster, allow: [https://host/course/] }`";
-/** What the roster says of a student stands in the path, and never says which host is asked. */
+/** Roster values may appear in the path only. They never choose the host. */
 const addresses = z
   .string()
   .regex(/^(?:(?:https|ssh|file):\/\/[^/\s{}]*\/(?=\S*\{(?:login|handle|id|key)\})\S+|roster)$/, addressesExpected);
@@ -149,14 +152,14 @@ const schema = z.strictObject({
     .optional(),
 });
 
-/** null: there are errors among the findings. */
+/** Returns null if there are errors among the findings. */
 export function readClassFile(
   text: string,
   file: string,
 ): {
   readonly class: ClassFile | null;
   readonly findings: readonly Finding[];
-  /** Where a key stands, or would. */
+  /** The place of a key, or the place where a missing key would be. */
   readonly placeOf: (key: string) => Place;
 } {
   const report = new Report<ClassFindingCode>();
@@ -250,7 +253,7 @@ function patternProblem(text: string): string | null {
 
 export type Given<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
-/** Without the keys whose value is undefined. */
+/** Removes keys whose value is undefined. */
 export function given<T extends object>(record: T): Given<T> {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Given<T>;
 }

@@ -18,7 +18,7 @@ const folder = (files: Files) => {
   return at;
 };
 const roster = (text: string) => readRoster(Buffer.from(text), "roster.csv");
-/** Both as a folder and as the zip the platform gives; they must be one class. */
+/** Reads the class both as a folder and as the platform's zip. Both must give the same class. */
 const both = async (files: Files, options: IntakeOptions = {}) => {
   const unpacked = await readClass(folder(files), options);
   const at = folder({ "export.zip": zipOf(files) });
@@ -39,7 +39,7 @@ const canvasRoster = `Student,ID,SIS User ID,SIS Login ID,Section
 "Adams, Sam",104,s4,sam,A
 `;
 
-describe("a Canvas export", () => {
+describe("reading a Canvas export", () => {
   const files = {
     "lovelaceada_101_5001_main.js": "1",
     "lovelaceada_101_5002_notes.txt": "2",
@@ -49,7 +49,7 @@ describe("a Canvas export", () => {
     "readme.txt": "not by Canvas",
   };
 
-  it("names students whose lateness is unknown if lateness costs points", async () => {
+  it("lists students with unknown lateness if lateness costs points", async () => {
     const files = { "lovelaceada_LATE_101_9_a.js": "1", "mullerjorg_102_8_a.js": "2" };
     const late = { graceMs: 0, percentPerDay: 10, mostPercent: 30 };
     const told = (await readClass(folder(files), { roster: roster(canvasRoster), late })).problems;
@@ -65,7 +65,7 @@ describe("a Canvas export", () => {
     );
   });
 
-  it("gives one work per user, with files by their own names, archives unpacked and the late mark kept", async () => {
+  it("gives one submission per user, with original file names, unpacked archives and the late mark", async () => {
     const found = await both(files, { roster: roster(canvasRoster) });
     expect(found.layout).toBe("canvas");
     expect(summary(found)).toEqual([
@@ -81,13 +81,13 @@ describe("a Canvas export", () => {
     ]);
   });
 
-  it("is matched by name where the roster's numbers are not those of Canvas", async () => {
+  it("matches by name if the roster's numbers are not those of Canvas", async () => {
     const plain = roster("id,name\n101,Sam Adams\n7,Ada Lovelace\n");
     const found = await both({ "lovelaceada_101_5001_main.js": "1" }, { roster: plain });
     expect(found.submissions).toMatchObject([{ by: ["7"] }]);
   });
 
-  it("names its own students where there is no roster, anonymous ones too", async () => {
+  it("lists the export's own students if there is no roster, anonymous ones too", async () => {
     const found = await both({
       "anon_aB3xZ_5001_main.js": "1",
       "LATE_anon_Qq9_5002_main.js": "2",
@@ -98,7 +98,7 @@ describe("a Canvas export", () => {
     expect(found.problems).toMatchObject([{ code: "INTAKE_LINK" }]);
   });
 
-  it("takes off Canvas's suffix where a student handed in again, and says so with the work", async () => {
+  it("removes Canvas's suffix from resubmitted files and reports it with the submission", async () => {
     const again = { "lovelaceada_101_5001_median-1.py": "1", "adamssam_104_5002_median.py": "2" };
     const found = await both(again, { roster: roster(canvasRoster), requires: ["median.py"] });
     expect(summary(found)).toEqual([
@@ -108,7 +108,7 @@ describe("a Canvas export", () => {
     expect(found.submissions[1]?.content).toMatchObject({ notes: [expect.stringContaining("median-1.py")] });
   });
 
-  it("keeps two files of one name apart", async () => {
+  it("keeps two files with the same name apart", async () => {
     const found = await both({ "a_1_10_x.js": "1", "a_1_11_x.js": "2", "b_2_12_x.js": "1" });
     expect(summary(found)).toEqual([
       ["1#1", "11_x.js x.js"],
@@ -117,14 +117,14 @@ describe("a Canvas export", () => {
   });
 });
 
-describe("a Moodle export", () => {
+describe("reading a Moodle export", () => {
   const worksheet = `Identifier,"Full name","Email address"
 Participant 11,"Ada Lovelace",ada@x.org
 Participant 12,"Jörg Müller",j@x.org
 Participant 13,"Zoë O'Neil",z@x.org
 `;
 
-  it("is read as folders, of old and new versions, with what other plugins hold beside the files", async () => {
+  it("reads folders of old and new versions, with the data of other plugins beside the files", async () => {
     const found = await both(
       {
         "Ada Lovelace_11_assignsubmission_file/main.js": "1",
@@ -143,7 +143,7 @@ Participant 13,"Zoë O'Neil",z@x.org
     expect(found.submissions.every(({ lateness }) => lateness.is === "unknown")).toBe(true);
   });
 
-  it("keeps participant numbers and ID numbers apart, and asks where number and name disagree", async () => {
+  it("keeps participant numbers and ID numbers apart, and asks if number and name disagree", async () => {
     const numbers = roster(`ID;"Vollständiger Name";ID-Nummer
 Teilnehmer/in 4101;"Ada Lovelace";4102
 Teilnehmer/in 4102;"Alan Turing";4101
@@ -176,7 +176,7 @@ Teilnehmer/in 4102;"Alan Turing";4101
     expect(corrected.submissions).toMatchObject([{ by: ["4101"] }]);
   });
 
-  it("is read without folders, and when marking is blind", async () => {
+  it("reads exports without folders and exports with blind marking", async () => {
     const found = await both(
       {
         "Participant_11_assignsubmission_file_main.js": "1",
@@ -209,7 +209,7 @@ Teilnehmer/in 4102;"Alan Turing";4101
     ]);
   });
 
-  it("gives the work of a team to all its members", async () => {
+  it("assigns a team's submission to all its members", async () => {
     const groups = roster("id,name,group\n1,Ada,Team Blue\n2,Bob,Team Blue\n3,Eve,Team Red\n");
     const found = await both({ "Team Blue_501_assignsubmission_file/main.js": "1" }, { roster: groups });
     expect(found.submissions).toMatchObject([{ key: "1+2#1", by: ["1", "2"], group: "Team Blue" }]);
@@ -217,7 +217,7 @@ Teilnehmer/in 4102;"Alan Turing";4101
   });
 });
 
-describe("a Gradescope export", () => {
+describe("reading a Gradescope export", () => {
   const metadata = `---
 submission_1:
   :submitters:
@@ -243,7 +243,7 @@ submission_2:
     "assignment_1_export/submission_3/main.js": "nobody knows",
   };
 
-  it("is a roster and submissions in one, with group work and times", async () => {
+  it("gives roster and submissions together, with group submissions and times", async () => {
     const found = await both(files, { deadline: Date.UTC(2026, 10, 20, 23, 0), late: { graceMs: 60_000 } });
     expect(found.layout).toBe("gradescope");
     expect(found.members.map(({ key, name }) => [key, name])).toEqual([
@@ -258,12 +258,12 @@ submission_2:
     expect(found.unmatched).toMatchObject([{ name: "submission_3" }]);
   });
 
-  it("is matched to a roster by sid, then e-mail, then name", async () => {
+  it("matches a roster by sid, then e-mail, then name", async () => {
     const known = roster("id,name,email\n007,Ada,x@x.org\n8,J. Müller,J@X.org\n9,Zoë O'Neil,\n");
     expect((await both(files, { roster: known })).submissions).toMatchObject([{ by: ["007"] }, { by: ["8", "9"] }]);
   });
 
-  it("is not matched by name where the roster has another e-mail address of the student", async () => {
+  it("does not match by name if the roster has another e-mail address for the student", async () => {
     const known = roster("id,name,email\n007,Ada,x@x.org\n8,J. Müller,J@X.org\n9,Zoë O'Neil,other@x.org\n");
     const found = await both(files, { roster: known });
     expect(found.submissions).toMatchObject([{ by: ["007"] }]);
@@ -285,7 +285,7 @@ submission_2:
     expect(found.submissions.map(({ by }) => by)).toEqual([["ada@x.org"], ["j@x.org", "z@x.org"]]);
   });
 
-  it("names submissions that the metadata lists and the export does not have", async () => {
+  it("lists submissions that are in the metadata but not in the export", async () => {
     const { "assignment_1_export/submission_2/main.js": _, ...rest } = files;
     const found = await both(rest);
     expect(found.problems).toContainEqual(
@@ -294,14 +294,14 @@ submission_2:
     expect((await both(files)).problems.filter(({ code }) => code === "INTAKE_METADATA")).toEqual([]);
   });
 
-  it("has only unmatched works if its metadata cannot be read", async () => {
+  it("leaves all submissions unmatched if the metadata cannot be read", async () => {
     const found = await both({ "submission_metadata.yml": "- a list", "submission_1/a": "1" });
     expect(found.submissions).toEqual([]);
     expect(found.problems).toContainEqual(expect.objectContaining({ code: "INTAKE_METADATA" }));
   });
 });
 
-describe("folders and files of any name", () => {
+describe("reading folders and files with free names", () => {
   const known = roster(
     "id,login,name,email,group\n1001,ada,Ada Lovelace,ada.l@x.org,\n1002,jm,Jörg Müller,jm@x.org,\n1003,zoe,Zoë O'Neil,z@x.org,\n1004,wei,张伟,w@x.org,\n1005,sam1,Sam Adams,s1@x.org,\n1006,sam2,Sam Adams,s2@x.org,\n",
   );
@@ -322,13 +322,13 @@ describe("folders and files of any name", () => {
     ["sam adams", null],
     ["sam2_sam adams", "1006"],
     ["group 1", null],
-  ])("the folder %s belongs to the student %s", async (name, key) => {
+  ])("assigns the folder %s to the student %s", async (name, key) => {
     const found = await both({ [`${name}/main.js`]: "1", "ada/other.js": "2", "zoe/z.js": "3" }, { roster: known });
     const owner = found.submissions.find(({ sources }) => sources.includes(name))?.by ?? null;
     expect(owner).toEqual(key === null ? null : [key]);
   });
 
-  it("keep every attempt in order, and the class's policy says which counts", async () => {
+  it("keeps every attempt in order and applies the class's policy for what counts", async () => {
     const files = { "ada.zip": zipOf({ a: "1" }), "ada (2).zip": zipOf({ a: "2" }), "ada (10).zip": zipOf({ a: "3" }) };
     const counted = async (attempts: "first" | "last" | "best") =>
       (await both(files, { roster: known, attempts })).submissions.map(({ sources, counts }) => [sources[0], counts]);
@@ -341,7 +341,7 @@ describe("folders and files of any name", () => {
     expect((await counted("first")).map(([, counts]) => counts)).toEqual([true, false, false]);
   });
 
-  it("follow a pattern of the teacher's, with attempts and times", async () => {
+  it("follows the teacher's pattern, with attempts and times", async () => {
     const match = /^(?<student>[a-z0-9]+)-(?<attempt>\d+)-(?<time>.+Z)\.zip$/u;
     const found = await both(
       {
@@ -358,7 +358,7 @@ describe("folders and files of any name", () => {
     expect(found.unmatched).toHaveLength(1);
   });
 
-  it("have no time if their names say a time that does not exist, and a finding says so", async () => {
+  it("gives no time and a finding if a name contains a time that does not exist", async () => {
     const match = /^(?<student>[a-z0-9]+)-(?<time>.+)\.zip$/u;
     const found = await both(
       {
@@ -377,7 +377,7 @@ describe("folders and files of any name", () => {
     expect(found.problems.map(({ code }) => code)).toContain("INTAKE_TIME");
   });
 
-  it("keep a single folder that a required path names, and lose any other", async () => {
+  it("keeps a single folder that a required path names, and removes any other", async () => {
     const take = async (requires: readonly string[], files: Record<string, string>) => {
       const found = await both({ "ada.zip": zipOf(files) }, { roster: known, requires });
       return found.submissions.map(({ content }) => (content.is === "taken" ? content.paths : content.is));
@@ -391,7 +391,7 @@ describe("folders and files of any name", () => {
     expect(await take([name.normalize("NFC")], { [name.normalize("NFD")]: "1" })).toEqual([[name.normalize("NFC")]]);
   });
 
-  it("take loose files of one student for one work", async () => {
+  it("treats loose files of one student as one submission", async () => {
     const found = await both({ "ada_main.js": "1", "ada_notes.txt": "2", "zoe.js": "3" }, { roster: known });
     expect(summary(found)).toEqual([
       ["1001#1", "ada_main.js ada_notes.txt"],
@@ -399,7 +399,7 @@ describe("folders and files of any name", () => {
     ]);
   });
 
-  it("are named in a finding if they match nobody, with the student whom they may mean", async () => {
+  it("reports names that match no student, with the student who may be meant", async () => {
     const found = await both({ "Jorg Muler/x": "1", "Sam Adams/x": "2", "wei/x": "3" }, { roster: known });
     expect(found.unmatched).toEqual([
       { name: "Jorg Muler", why: "unknown", near: ["Jörg Müller"] },
@@ -407,7 +407,7 @@ describe("folders and files of any name", () => {
     ]);
   });
 
-  it("do not lead out by a link, and leave out what systems drop", async () => {
+  it("does not follow links out of the export and skips operating system files", async () => {
     const at = folder({ "ada/x": "1", "__MACOSX/x": "2", ".DS_Store": "3", "ada/.DS_Store": "4", "ada/._x": "5" });
     symlinkSync("/etc", join(at, "zoe"));
     const found = await readClass(at, { roster: known });
@@ -442,7 +442,7 @@ describe("several submissions of one student", () => {
     }
   });
 
-  it("are no question where they are the same, or where all but one are empty", async () => {
+  it("cause no question if they are equal, or if all except one are empty", async () => {
     const same = await both({ "ada/a": "1", "ada.zip": zipOf({ a: "1" }) }, { roster: known });
     expect(same.submissions.filter(({ counts }) => counts)).toHaveLength(1);
     expect(codes(same)).toEqual([]);
@@ -450,7 +450,7 @@ describe("several submissions of one student", () => {
     expect(counted(filled)).toEqual({ "ada-new.zip": [], "ada.zip": ["1001"] });
   });
 
-  it("are a question if only some have a time, unless one was handed in before the deadline", async () => {
+  it("cause a question if only some have a time, unless one was submitted before the deadline", async () => {
     const match = /^(?<student>[a-z]+)(?: (?<time>.+Z))?\.zip$/u;
     const files = { "ada 2026-11-20T10:00Z.zip": zipOf({ a: "1" }), "ada.zip": zipOf({ a: "2" }) };
     expect(codes(await both(files, { roster: known, match }))).toContain("INTAKE_UNORDERED");
@@ -484,7 +484,7 @@ describe("several submissions of one student", () => {
   });
 });
 
-describe("work of several students", () => {
+describe("a submission of several students", () => {
   const submission = (name: string, time: string, ...logins: string[]) =>
     `${name}:\n  :submitters:\n${logins.map((login) => `  - :name: ${login}\n    :sid: ${login}\n`).join("")}  :created_at: 2026-11-20 ${time}:00 Z\n`;
   const exported = (...submissions: string[]): Files => ({
@@ -497,14 +497,14 @@ describe("work of several students", () => {
   const counted = ({ submissions }: Awaited<ReturnType<typeof readClass>>) =>
     Object.fromEntries(submissions.map(({ label, countsFor }) => [label, countsFor]));
 
-  it("is a question to those on the roster if somebody else handed it in with them", async () => {
+  it("leads to a question about its students on the roster if an unknown person submitted it with them", async () => {
     const found = await both(exported(submission("s1", "10:00", "ada", "zed")), { roster: tutorial });
     expect(found.submissions).toEqual([]);
     expect(found.unmatched).toMatchObject([{ name: "s1", why: "ambiguous", may: ["ada"] }]);
     expect(found.problems[0]?.message).toContain('"zed" is not on the roster');
   });
 
-  it("is two submissions if two pairs of one tutorial group hand in, and both count", async () => {
+  it("is kept apart from the submission of another pair of the same tutorial group, and both count", async () => {
     const files = exported(submission("s1", "10:00", "ada", "alan"), submission("s2", "11:00", "grace", "edsger"));
     const found = await both(files, { roster: tutorial });
     expect(counted(found)).toEqual({ s1: ["ada", "alan"], s2: ["grace", "edsger"] });
@@ -520,7 +520,7 @@ describe("work of several students", () => {
     ["first", { s1: ["ada", "alan"], s2: [] }],
     ["best", { s1: ["ada", "alan"], s2: ["ada"] }],
     ["last-before-deadline", { s1: ["ada", "alan"], s2: [] }],
-  ] as const)("together first and alone later, attempts: %s", async (attempts, expected) => {
+  ] as const)("made together first and alone later, attempts: %s", async (attempts, expected) => {
     const files = exported(submission("s1", "10:00", "ada", "alan"), submission("s2", "12:00", "ada"));
     const found = await both(files, { roster: tutorial, attempts, deadline: Date.UTC(2026, 10, 20, 11) });
     expect(counted(found)).toEqual(expected);
@@ -530,7 +530,7 @@ describe("work of several students", () => {
       expect(told?.message).toContain(words);
   });
 
-  it("counts for the student who is in only one; the teacher is asked about the other student", async () => {
+  it("counts for the student who is in only one, and the teacher is asked about the other student", async () => {
     const alone = await both(
       { "ada/a.js": "1", "T1/a.js": "2" },
       { roster: roster("id,name,group\nada,Ada,T1\nalan,Alan,T1\n") },
@@ -548,7 +548,7 @@ describe("work of several students", () => {
     const chosen = (label: string, among: readonly string[] | null) => () =>
       new Map([["ada", { label, among }]]) as ReadonlyMap<string, AttemptChoice>;
 
-    it("settles which of two submissions counts for a student when both count only for others", async () => {
+    it("decides which of two submissions counts for a student when both count only for others", async () => {
       const open = await both(pairs, { roster: people });
       expect(counted(open)).toEqual({ s1: ["alan"], s2: ["grace"] });
       const [question] = open.problems.filter(({ code }) => code === "INTAKE_UNORDERED");
@@ -559,7 +559,7 @@ describe("work of several students", () => {
       expect(settled.choices).toEqual([{ student: "ada", label: "s1", among: ["s1", "s2"] }]);
     });
 
-    it("goes before the policy for attempts, and every choice leaves no question", async () => {
+    it("goes before the policy for attempts, and complete choices leave no question", async () => {
       const files = {
         "ada.zip": zipOf({ a: "1" }),
         "ada-final.zip": zipOf({ a: "2" }),
@@ -574,7 +574,7 @@ describe("work of several students", () => {
         }
     });
 
-    it("holds when another submission is withdrawn, and not when a new one comes or the chosen one is gone", async () => {
+    it("stays valid when another submission is withdrawn, and ends when a new one arrives or the chosen one disappears", async () => {
       const files = { "ada.zip": zipOf({ a: "1" }), "ada-final.zip": zipOf({ a: "2" }) };
       const choices = chosen("ada.zip", ["ada.zip", "ada-final.zip", "ada-old.zip"]);
       expect(counted(await both(files, { roster: people, choices }))).toEqual({
@@ -597,7 +597,7 @@ describe("work of several students", () => {
     });
   });
 
-  it("has one owner whatever the order of its people, and owners with odd keys stay apart", async () => {
+  it("has one owner in any order of its people, and owners with unusual keys stay apart", async () => {
     const files = exported(submission("s1", "10:00", "ada", "alan"), submission("s2", "11:00", "alan", "ada"));
     expect(counted(await both(files, { roster: tutorial }))).toEqual({ s1: [], s2: ["ada", "alan"] });
     const odd = roster("id,name\na,a\nb,b\na+b,a+b\n");
@@ -608,18 +608,18 @@ describe("work of several students", () => {
   });
 });
 
-describe("archives in a work", () => {
+describe("archives in a submission", () => {
   const alone = async (bytes: Buffer, name = "work.zip") =>
     (await readClass(folder({ [`ada/${name}`]: bytes }))).submissions[0]?.content;
 
-  it("are the work when they are all there is, without the folder around it", async () => {
+  it("replace the submission if there is nothing else, without the folder around it", async () => {
     expect(await alone(zipOf({ "hw/src/a.js": "1", "hw/b.js": "2", "__MACOSX/hw/._b.js": "x" }))).toMatchObject({
       paths: ["b.js", "src/a.js"],
       notes: [expect.stringMatching("folder hw")],
     });
   });
 
-  it("are unpacked beside the rest, two deep and no deeper", async () => {
+  it("are unpacked beside the other files, at most two levels deep", async () => {
     const third = zipOf({ "deep.js": "3" });
     const second = zipOf({ "two.js": "2", "three.zip": third });
     const first = zipOf({ "one.js": "1", "two.zip": second });
@@ -629,7 +629,7 @@ describe("archives in a work", () => {
     });
   });
 
-  it("that attack refuse the work, also inside others, and nobody else's", async () => {
+  it("that attack, nested ones too, refuse this submission and no other", async () => {
     const zeros = Buffer.alloc(8 * 1024 * 1024);
     const evil: [string, Buffer][] = [
       ["SUBMISSION_ARCHIVE_ESCAPES", zipOf({ "../x": "1" })],
@@ -647,7 +647,7 @@ describe("archives in a work", () => {
     expect(await alone(gzipSync("no tar at all"), "x.tgz")).toMatchObject({ is: "refused" });
   });
 
-  it("that are only broken stay files beside others", async () => {
+  it("that are only broken stay as files beside others", async () => {
     const { submissions } = await readClass(
       folder({ "ada/main.js": "1", "ada/fixture.zip": "no zip", "ada/x.rar": "?" }),
     );
@@ -658,7 +658,7 @@ describe("archives in a work", () => {
     });
   });
 
-  it("count together with the rest against the caps", async () => {
+  it("count together with the other files towards the limits", async () => {
     const files = Object.fromEntries([1, 2, 3, 4].map((n) => [`f${n}`, "x"]));
     const at = folder({ "ada/main.js": "1", "ada/one.zip": zipOf(files), "ada/two.zip": zipOf(files) });
     const limited = async (count: number) =>
@@ -667,15 +667,15 @@ describe("archives in a work", () => {
     expect(await limited(11)).toMatchObject({ is: "taken", files: 9 });
   });
 
-  it("that hold nothing are an empty work, said as such", async () => {
+  it("without content are reported as an empty submission", async () => {
     const found = await readClass(folder({ "ada/work.zip": zipOf({}), "bob/x": "1" }));
     expect(found.submissions[0]?.content).toEqual({ is: "empty" });
     expect(found.problems).toMatchObject([{ code: "INTAKE_EMPTY" }]);
   });
 });
 
-describe("a class", () => {
-  it("read again is the same, and content is handed over once per work", async () => {
+describe("reading a class", () => {
+  it("again gives the same value, and the content of each submission is delivered once", async () => {
     const at = folder({ "ada/main.js": "1", "bob.zip": zipOf({ "main.js": "1" }), "eve/main.js": "2" });
     const taken: string[] = [];
     const take: IntakeOptions["take"] = async ({ key, hash, submission }) => {
@@ -692,7 +692,7 @@ describe("a class", () => {
     ]);
   });
 
-  it("is found by its class.yaml, whose own files are nobody's work", async () => {
+  it("finds its class.yaml and ignores the teacher's own files there", async () => {
     const at = folder({
       "class.yaml": "name: P1\nroster: roster.csv\nsubmissions: .\nrubric: rubric.md\n",
       "roster.csv": "id,name\n1,Ada\n2,Bob\n",
@@ -703,7 +703,7 @@ describe("a class", () => {
     expect(read).toMatchObject({ ok: true, class: { folder: at, intake: { unmatched: [], withoutWork: ["2"] } } });
   });
 
-  it("is an export alone, with or without a roster", async () => {
+  it("accepts an export alone, with or without a roster", async () => {
     const at = folder({ "export.zip": zipOf({ "a_1_2_x.js": "1", "b_2_3_x.js": "2" }), "roster.csv": canvasRoster });
     expect(await readClassFolder(join(at, "export.zip"))).toMatchObject({
       ok: true,
@@ -715,7 +715,7 @@ describe("a class", () => {
     });
   });
 
-  it("says all that is missing before anything is read", async () => {
+  it("reports all missing files before anything is read", async () => {
     const at = folder({ "class.yaml": "roster: r.csv\nworkflow: w.wf.md\nsubmissions: nowhere\n" });
     const missing = await readClassFolder(at);
     expect(missing.findings.map(({ code }) => code)).toEqual(["CLASS_FILE_MISSING", "CLASS_FILE_MISSING"]);

@@ -1,9 +1,9 @@
 /**
- * A class as it came in: one plain value that can be shown, stored and compared. Reading the same files again gives the same value,
- * so that whoever stores it by key and hash stores nothing twice.
+ * Reads a class into one plain value that can be shown, stored and compared. Reading the same files again gives the same value, so that
+ * storing it by key and hash does not store anything twice.
  *
- * Content is handed to `take`, one work after the other, and kept nowhere else: memory does not grow with the class. A work that
- * is refused, empty or unmatched does not stop the others.
+ * Content is passed to `take`, one submission after the other, and kept nowhere else: memory does not grow with the class. A refused, empty
+ * or unmatched submission does not stop the others.
  */
 
 import type { Finding, Place } from "@markmill/definition";
@@ -31,13 +31,16 @@ export interface ClassIntake {
   readonly layout: Layout;
   readonly members: readonly Member[];
   readonly submissions: readonly ClassSubmission[];
-  /** Works that could not be asked for, by no cause of the student's: nothing is known of them now, and what was known stands. */
+  /**
+   * Submissions that could not be fetched, for a reason that is not the student's. Their present state is unknown, so the stored state
+   * stays valid.
+   */
   readonly unfetched: readonly Unfetched[];
-  /** What belongs to nobody, by the name it has in the export. */
+  /** Unmatched files, by their names in the export. */
   readonly unmatched: readonly Unmatched[];
-  /** Keys of members who handed in nothing. */
+  /** Keys of students without a submission. */
   readonly withoutWork: readonly string[];
-  /** Choices of the teacher that hold. */
+  /** Valid choices of the teacher. */
   readonly choices: readonly HeldChoice[];
   readonly problems: readonly Finding[];
 }
@@ -49,18 +52,18 @@ export interface IntakeOptions {
   readonly deadline?: number;
   readonly late?: Pick<LatePolicy, "graceMs"> & Partial<LatePolicy>;
   readonly attempts?: AttemptPolicy;
-  /** By the member's key, the submission that the teacher chose. */
+  /** The submission that the teacher chose, by student key. */
   readonly choices?: (members: readonly Member[]) => ReadonlyMap<string, AttemptChoice>;
-  /** Of times without a distance from UTC. */
+  /** Used for times without an offset from UTC. */
   readonly clock?: ClassClock;
   readonly limits?: SubmissionLimits;
-  /** Files without which a work cannot be graded. */
+  /** Files without which a submission cannot be graded. */
   readonly requires?: readonly string[];
-  /** Names at the top that are the teacher's: class.yaml, the roster. */
+  /** Names at the top that belong to the teacher: class.yaml, the roster. */
   readonly without?: readonly string[];
-  /** Where works come from, when not from the path. */
+  /** The source of the submissions. Default: the path. */
   readonly source?: ExportSource;
-  /** Gets each work once; what it throws ends the intake. */
+  /** Receives each submission once. An error from this function ends the intake. */
   readonly take?: (work: {
     readonly key: string;
     readonly hash: string;

@@ -1,21 +1,21 @@
-/** A submission of a class as it came in: whose it is, when it was handed in, and what became of its content. */
+/** One submission as it was read: its owners, its time, and the state of its content. */
 
 import type { SubmissionErrorCode } from "@markmill/grading/submission";
 import type { CommitFacts } from "./commit-facts.ts";
 
 export interface ClassSubmission {
-  /** Stable in the class: the keys of its people, and the attempt. */
+  /** Stable in the class: the keys of its students, and the attempt. */
   readonly key: string;
-  /** Keys of the members whose work it is; more than one for group work. */
+  /** Keys of the authors; several for a group submission. */
   readonly by: readonly string[];
-  /** A label; the people are the owner. */
+  /** Only a label. The students are the owner. */
   readonly group: string | null;
   readonly attempt: number;
-  /** Whether it counts for anybody by the class's policy; `best` leaves that to the grades, and all count. */
+  /** Whether it counts for any student under the class's policy. With the policy `best`, all submissions count, and the grades decide. */
   readonly counts: boolean;
-  /** Members for whom it counts. The others count another submission. */
+  /** Students for whom it counts. For the other authors another submission counts. */
   readonly countsFor: readonly string[];
-  /** What the platform calls it: a user, participant or submission. */
+  /** The platform's name for it: a user, participant or submission. */
   readonly label: string;
   readonly sources: readonly string[];
   readonly submittedAt: string | null;
@@ -26,27 +26,30 @@ export interface ClassSubmission {
 export type Lateness =
   | { readonly is: "unknown" }
   | { readonly is: "on time" }
-  /** byMs after deadline and grace; null: the platform says late, nobody says by how much. */
+  /** `byMs` counts from the deadline and the grace period. null: the platform reports "late" without a duration. */
   | { readonly is: "late"; readonly byMs: number | null };
 
 export type Content =
   | {
       readonly is: "taken";
-      /** SHA-256 of the tar: the same content, the same hash. */
+      /** SHA-256 of the tar: the same content has the same hash. */
       readonly hash: string;
       readonly files: number;
       readonly bytes: number;
       readonly paths: readonly string[];
       readonly notes: readonly string[];
-      /** Of a repository. */
+      /** Set only for a submission from a repository. */
       readonly commit?: CommitFacts;
     }
-  /** The student's cause: ungradable, with a reason to tell them. */
+  /** Caused by the student: ungradable, with a reason for the student. */
   | { readonly is: "refused"; readonly code: SubmissionErrorCode; readonly message: string; readonly fix: string }
   | { readonly is: "empty" }
-  /** The student has several submissions, and nothing says which one counts. `hash`: of this one, if it can be graded. */
+  /**
+   * The student has several submissions, and it is unclear which one counts. `hash` is the hash of this one, or null if it cannot be
+   * graded.
+   */
   | { readonly is: "undecided"; readonly hash: string | null; readonly message: string; readonly fix: string }
-  /** There is work, without the files the task asks for: ungradable until a person has looked. */
+  /** Files required by the task are missing. Ungradable until a person has checked it. */
   | {
       readonly is: "incomplete";
       readonly missing: readonly string[];
@@ -64,8 +67,8 @@ export interface Unfetched {
 export interface Unmatched {
   readonly name: string;
   readonly why: "no rule" | "unknown" | "ambiguous" | "link";
-  /** Whom it could mean. */
+  /** The students it could belong to. */
   readonly near: readonly string[];
-  /** Only of an ambiguous work: keys of the members who may have handed it in. */
+  /** Only for an ambiguous submission: keys of its possible authors. */
   readonly may?: readonly string[];
 }

@@ -12,7 +12,7 @@ const facts = (committed: number, { authored = committed, parent }: { authored?:
   );
 
 describe("the date of a commit", () => {
-  it("is the committer's", () => {
+  it("is the committer date", () => {
     const found = facts(seconds("2026-11-10"), { authored: seconds("2026-11-01"), parent: seconds("2026-11-09") });
     expect(found).toEqual({ hash, at: "2026-11-10T12:00:00.000Z", doubts: [] });
     expect(tellCommit(found)).toBe(`commit ${hash} of 2026-11-10T12:00:00.000Z`);
@@ -25,12 +25,12 @@ describe("the date of a commit", () => {
     [-1, {}, null, "before git existed"],
     [seconds("2026-11-10"), { authored: seconds("2026-11-15") }, "2026-11-10T12:00:00.000Z", "author's date"],
     [seconds("2026-11-10"), { parent: seconds("2026-11-15") }, "2026-11-10T12:00:00.000Z", "builds on"],
-  ])("%s with %j is in doubt", (committed, others, at, doubt) => {
+  ])("is in doubt: %s with %j", (committed, others, at, doubt) => {
     expect(facts(committed, others)).toMatchObject({ at, doubts: [expect.stringContaining(doubt)] });
   });
 });
 
-it("reads hashes of both lengths, and no other lines", () => {
+it("the git log reader accepts hashes of both lengths and no other lines", () => {
   const long = "b".repeat(64);
   expect(readLog(`${hash} 1 2\n${long} 3 -4\n\nfatal: x\nabc 1 2\n`)).toEqual([
     { hash, committed: 1, authored: 2 },

@@ -1,22 +1,22 @@
 /**
- * Which commit of a repository is the work, and what its dates say. Pure.
+ * Reads which commit of a repository is the submission, and what its dates show. Pure.
  *
- * C1  The committer's date of the fetched commit is the time of the submission. Whoever commits sets this date: it is the student's word, as the
- *     time of a push is not known here.
- * C2  A date that cannot be true (after the fetch, or before git existed) is no time: the lateness is unknown, and a person decides.
- * C3  A date that contradicts another date of the history still counts, and a finding says so.
+ * C1  The committer date of the fetched commit is the time of the submission. The author of a commit sets this date, so it is the student's
+ *     claim: the time of the push is unknown here.
+ * C2  An impossible date (after the fetch, or before git existed) gives no time: the lateness is unknown, and a person decides.
+ * C3  A date that contradicts another date of the history still counts, and a finding reports it.
  */
 
 export interface CommitFacts {
-  /** 40 digits, 64 in a repository of SHA-256. */
+  /** The hash has 40 digits, or 64 in a SHA-256 repository. */
   readonly hash: string;
-  /** ISO 8601, UTC; null: the commit's date cannot be true. */
+  /** ISO 8601, UTC. null: the commit's date is impossible. */
   readonly at: string | null;
-  /** Why the date may be wrong. */
+  /** Reasons why the date may be wrong. */
   readonly doubts: readonly string[];
 }
 
-/** Of `git log --format=%H %ct %at`: seconds since 1970. */
+/** One line of `git log --format=%H %ct %at`, in seconds since 1970. */
 export interface LoggedCommit {
   readonly hash: string;
   readonly committed: number;
@@ -32,13 +32,13 @@ export function readLog(text: string): readonly LoggedCommit[] {
   });
 }
 
-/** Clocks of two machines may differ by this much. */
+/** The clocks of two machines may differ by this amount. */
 const SKEW = 5 * 60;
 const DAY = 86_400;
-/** April 2005. */
+/** The release of git in April 2005. */
 const BIRTH_OF_GIT = 1_112_911_993;
 
-/** parent: the first one, if it is known. now: milliseconds, when it was fetched. */
+/** `parent`: the first parent, if known. `now`: the time of the fetch in milliseconds. */
 export function commitFacts(commit: LoggedCommit, parent: LoggedCommit | null, now: number): CommitFacts {
   const { hash, committed, authored } = commit;
   const doubts: string[] = [];

@@ -1,9 +1,9 @@
 /**
- * Which submission counts for which student. Pure.
+ * Decides which submission counts for which student. Pure.
  *
- * C1  Each student has their own choice among all submissions they are in, alone or with others, by the class's policy.
- * C2  A submission counts for the students who chose it. It is graded if it counts for anybody.
- * C3  If nothing orders the submissions of a student, none of them counts for that student, and the teacher is asked.
+ * C1  The policy of the class is applied to each student alone, among all submissions of that student, alone or with others.
+ * C2  A submission counts for the students for whom it was selected. It is graded if it counts for at least one.
+ * C3  If a student's submissions cannot be ordered, none of them counts for that student, and the teacher is asked.
  * C4  A choice of the teacher (attempt-choices.ts) goes before the policy and answers the question of C3.
  */
 import { chooseAttempt, type Dated, numberingOrder } from "./attempt-order.ts";
@@ -14,17 +14,17 @@ export interface Candidate extends Dated {
   readonly by: readonly Member[];
   readonly isLate: boolean;
   readonly isEmpty: boolean;
-  /** Hash of its content; null: it has none that can be graded. */
+  /** Hash of its content. null: it has no content that can be graded. */
   readonly hash: string | null;
 }
 
 export interface Counting {
   readonly countsFor: readonly Member[];
-  /** Students who have several submissions that nothing orders, this one among them. */
+  /** Students whose several submissions, including this one, cannot be ordered. */
   readonly undecidedFor: readonly Member[];
 }
 
-/** In the order of the works. `chosen`: by the member's key, the work that the teacher chose. */
+/** The result has the order of the submissions. `chosen`: the submission that the teacher chose, by student key. */
 export function countingWorks<Work extends Candidate>(
   works: readonly Work[],
   policy: AttemptPolicy,
@@ -64,7 +64,7 @@ function chooseFor(member: Member, own: readonly Candidate[], policy: AttemptPol
   return chosen === null ? { is: "undecided", works: eligible } : { is: "chosen", works: [chosen] };
 }
 
-/** The same content of the same people: any of them is right. */
+/** If the content and the people are equal, any of the submissions can be used. */
 function same(works: readonly Candidate[]): Candidate | null {
   const [first] = works;
   const people = ({ by }: Candidate) => JSON.stringify(by.map(({ key }) => key).sort());

@@ -1,7 +1,6 @@
 /**
- * The example class, with the grades it must come to kept here and not beside it. Its tests run as in a judge session, with a
- * stand-in for `guest` that has no walls and twice the patience, since machines that test are busy: the submissions are ours and
- * harm nothing.
+ * Tests the example class. The expected grades are kept here, not in the example. Its tests run as in a judge session, with a stand-in for
+ * `guest` that has no isolation and twice the timeout, because test machines are busy. The submissions are our own and harmless.
  */
 
 import { execFile } from "node:child_process";
@@ -46,7 +45,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(home, { recursive: true }));
 
 describe("the example class", () => {
-  it("has at least 24 submissions, one student without work and one file that is nobody's", () => {
+  it("has at least 24 submissions, one student without a submission and one unmatched file", () => {
     const { intake } = found.class;
     expect(intake.layout).toBe("canvas");
     expect(intake.submissions.length).toBeGreaterThanOrEqual(24);
@@ -59,7 +58,7 @@ describe("the example class", () => {
   });
 
   it.each(Object.entries(expected).filter(([, { ungradable }]) => ungradable !== undefined))(
-    "%s is ungradable, with a reason, and no zero",
+    "has the ungradable submission %s, with a reason and without a zero",
     (id, { ungradable }) => {
       const content = found.class.intake.submissions.find(({ by }) => by.includes(id))?.content;
       expect(content?.is).toMatch(/refused|incomplete/);
@@ -70,12 +69,12 @@ describe("the example class", () => {
   const tested = Object.entries(expected).flatMap(([id, { tests }]) =>
     tests === undefined ? [] : [[id, tests] as const],
   );
-  // All of them are graded in the jail, and come to the same points, in tests/e2e/class.test.ts.
+  // All of them are graded in the jail, with the same points, in tests/e2e/class.test.ts.
   const some = tested.filter(
     ([id], index) => inject("thorough") || (expected[id]?.flags ?? []).length > 0 || index % 8 === 3,
   );
   it.concurrent.each(some)(
-    "%s gets the points its tests deserve, and attempts are told of and nothing else",
+    "gives %s the points of its tests and reports only attempts to influence the grader",
     async (id, points) => {
       const work = join(home, id);
       mkdirSync(work);
@@ -101,7 +100,7 @@ describe("the example class", () => {
       expect(
         Object.fromEntries(scored.map(([key, score]) => [key, score.is === "scored" ? score.points : null])),
       ).toEqual(points);
-      // What a model judges is still open, so this is no grade yet.
+      // The criteria for a model are still open, so this is not yet a grade.
       expect(rubric && gradeWork(rubric, { tests: results, verdicts: null })).toMatchObject({
         outcome: { is: "needs human" },
         total: null,

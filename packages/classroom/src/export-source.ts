@@ -1,4 +1,4 @@
-// An export, packed or unpacked: what stands at its top, and the work below one name, read when it is asked for.
+// Reads an export, packed or unpacked: lists the names at its top, and reads the submission below one name on request.
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import {
@@ -14,21 +14,21 @@ import { detectLayout, isJunk, type Top, type Work } from "./layout.ts";
 
 export interface ExportSource {
   readonly tops: readonly Top[];
-  /** Where the source itself knows whose they are, and no name has to be read. */
+  /** Set if the source itself knows the owners, so that names need no matching. */
   readonly works?: readonly Work[];
-  /** Left out: links, which may lead anywhere. */
+  /** Links, which are left out because they can point anywhere. */
   readonly links: readonly string[];
-  /** A file as it is, also an archive; of a folder, what is in it. */
+  /** Returns a file unchanged, also an archive. For a folder, returns its content. */
   readonly read: (top: string, limits: SubmissionLimits) => Promise<SourceWork>;
   readonly close: () => void;
 }
 
 export interface SourceWork extends ReadWork {
-  /** Of a repository: the commit that was read. */
+  /** The commit that was read, if the submission is from a repository. */
   readonly commit?: CommitFacts;
 }
 
-/** Whether a name is a student's; null: there is no roster to say so. */
+/** Whether a name belongs to a student. null: there is no roster to decide it. */
 export type IsStudent = (top: Top) => boolean | null;
 
 export async function openExport(path: string, isStudent: IsStudent): Promise<ExportSource> {
@@ -77,7 +77,7 @@ async function listFolder(folder: string): Promise<{ tops: Top[]; links: string[
   return { tops, links };
 }
 
-/** An archive stays packed here: whether and where it is unpacked is decided with the rest of the work. */
+/** An archive stays packed here. Unpacking is decided later, together with the rest of the submission. */
 async function readFileAsIs(at: string, name: string, limits: SubmissionLimits): Promise<ReadWork> {
   const { size } = await lstat(at);
   if (size > limits.bytes) {
@@ -120,7 +120,7 @@ function wrapping(tops: readonly Top[]): string | null {
   return tops.length === 1 && only?.is === "folder" ? only.name : null;
 }
 
-/** One folder around an export is a wrapping; one folder with a student's files is that student's work. */
+/** A single folder around an export is only a wrapper. A single folder with a student's files is that student's submission. */
 function isWrapping(name: string, inside: readonly Top[], source: string, isStudent: IsStudent): boolean {
   if (inside.length === 0) return false;
   if (detectLayout(inside) !== "plain") return true;

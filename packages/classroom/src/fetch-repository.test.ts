@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FetchOptions, fetchRepository } from "./fetch-repository.ts";
 import { type AddressPlaces, readAddress } from "./repository-address.ts";
 
-/** As an address that class.yaml makes. */
+/** Fetches as if class.yaml built the address. */
 const fetchWritten = async (
   written: string,
   { folder: below, ...options }: Omit<FetchOptions, "allow"> & AddressPlaces,
@@ -53,8 +53,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-describe("a repository", () => {
-  it("is read at the last commit before the deadline, whose hash is told", async () => {
+describe("fetching a repository", () => {
+  it("reads the last commit before the deadline and reports its hash", async () => {
     const url = `file://${folder}`;
     const early = await fetchWritten(url, {
       limits: defaultLimits,
@@ -69,19 +69,19 @@ describe("a repository", () => {
     expect(early.commit).toMatchObject({ at: "2026-11-01T12:00:00.000Z", doubts: [] });
   });
 
-  it("without a commit before the deadline is read at the newest, whose date says how late it is", async () => {
+  it("reads the newest commit if none is before the deadline, and its date shows the lateness", async () => {
     const late = await fetchWritten(`file://${folder}`, { limits: defaultLimits, folder: tmpdir(), deadline: 0 });
     expect(late.commit).toMatchObject({ at: "2026-11-10T12:00:00.000Z", doubts: [] });
   });
 
-  it("with a date that cannot be true has no time, and says so", async () => {
+  it("gives no time and a doubt if the date is impossible", async () => {
     const now = Date.parse("2026-11-05T00:00:00Z");
     const read = await fetchWritten(`file://${folder}`, { limits: defaultLimits, folder: tmpdir(), now });
     expect(read.commit).toMatchObject({ at: null, doubts: ["it is dated after it was fetched"] });
     expect(read.notes[0]).toContain("an unknown time");
   });
 
-  it("that is shallow is read as far as it goes, and is no fault of the student where it ends too early", async () => {
+  it("reads a shallow clone as far as it goes, and does not blame the student if it ends too early", async () => {
     const shallow = await mkdtemp(join(tmpdir(), "markmill-repository-"));
     git(shallow, "2026-11-10", "clone", "-q", "--depth", "1", `file://${folder}`, "clone");
     const at = `file://${join(shallow, "clone")}`;
@@ -95,7 +95,7 @@ describe("a repository", () => {
     await rm(shallow, { recursive: true });
   });
 
-  it("of SHA-256 is read like any other", async () => {
+  it("reads a SHA-256 repository like any other", async () => {
     const long = await mkdtemp(join(tmpdir(), "markmill-repository-"));
     git(long, "2026-11-01", "init", "-q", "--object-format=sha256", ".");
     await writeFile(join(long, "a.js"), "1");
@@ -106,7 +106,7 @@ describe("a repository", () => {
     await rm(long, { recursive: true });
   });
 
-  it("is read without line ends, encodings or keywords that its attributes ask for", async () => {
+  it("does not apply the line ends, encodings or keywords that attributes request", async () => {
     const odd = await mkdtemp(join(tmpdir(), "markmill-repository-"));
     git(odd, "2026-11-01", "init", "-q", ".");
     const attributes = "* text=auto eol=crlf\n*.txt working-tree-encoding=UTF-16\n*.c ident\n*.secret export-ignore\n";
@@ -126,7 +126,7 @@ describe("a repository", () => {
     await rm(odd, { recursive: true });
   });
 
-  it("is read as it was committed, and nothing of it runs", async () => {
+  it("reads files as committed, and runs nothing from the repository", async () => {
     const read = await fetchWritten(`file://${folder}`, { limits: defaultLimits, folder: tmpdir() });
     expect(pathsOf(read)).toEqual([".gitattributes", "b.js", "src", "src/a.js"]);
     const file = read.entries.find(({ path }) => path === "src/a.js");
@@ -134,7 +134,7 @@ describe("a repository", () => {
     expect(existsSync(join(folder, "HOOK"))).toBe(false);
   });
 
-  it("that cannot be asked says nothing of the work; one without a commit does", async () => {
+  it("decides nothing about the submission if the host does not answer, but an empty repository is the student's", async () => {
     const nowhere = fetchWritten("https://127.0.0.1:1/ada.git", { limits: defaultLimits });
     await expect(nowhere).rejects.toMatchObject({ name: "FetchTrouble" });
     const late = fetchWritten(`file://${folder}`, { limits: defaultLimits, folder: tmpdir(), timeoutMs: 1 });
@@ -147,7 +147,7 @@ describe("a repository", () => {
     await rm(empty, { recursive: true });
   });
 
-  it("of links, of another kind of address, or too large is refused", async () => {
+  it("refuses links, other kinds of addresses and repositories that are too large", async () => {
     for (const url of ["ext::sh -c id", `file://${folder}`, "https://-oProxyCommand=id/x", "--upload-pack=id", folder])
       await expect(fetchWritten(url, { limits: defaultLimits })).rejects.toMatchObject({
         code: "SUBMISSION_REFUSED",
@@ -166,8 +166,8 @@ describe("a repository", () => {
   });
 });
 
-describe("a host that says what it was sent", () => {
-  it("is quoted without the token, in clear and as it was encoded", async () => {
+describe("fetching from a host that repeats the request", () => {
+  it("quotes its message without the token, plain or encoded", async () => {
     const [key, cert] = [join(folder, "..", `${process.pid}-key.pem`), join(folder, "..", `${process.pid}-cert.pem`)];
     const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
     const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];

@@ -1,22 +1,23 @@
 /**
- * A student's work from a git repository: the files of the last commit before the deadline, and that commit's hash and date. If there is none before
- * the deadline, the newest commit is the work, and its date says how late it is. Fetching is a step of its own, on this machine and with the
- * network; nothing of it runs in a grading sandbox.
+ * Fetches a student's submission from a git repository: the files of the last commit before the deadline, and that commit's hash and date.
+ * If no commit is before the deadline, the newest commit is the submission, and its date shows how late it is. Fetching is a separate step
+ * on this machine, with network access; no part of it runs in a grading sandbox.
  *
- * G1  Nothing of the repository runs or decides: no working tree is made, so no hooks, filters, attributes, submodules or LFS; files are
- *     read as objects. Settings of the machine and its users do not count, and nobody is asked for a password.
- * G2  Only https, ssh, and files below the folder of the class (repository-address.ts); no redirect is followed. A token goes to its host alone,
- *     by the environment: it stands in no argument, no address and no message.
- * G5  Who chose the address decides what goes with it. One that class.yaml makes, or that lies at a place it allows, gets what this machine
- *     has. Any other came from a roster: over https it is asked for at public addresses alone, which are looked up once and are those git
- *     connects to, and nothing goes with it; in no other way is it asked for.
- * G3  Size and time are capped before and while it is fetched; what is read passes the caps of every submission.
- * G4  What says nothing of the work (no git, no network, no answer in time, no right) is thrown as FetchTrouble, never as a refusal of the work.
- *     Only an empty repository, objects that git refuses to store, links and size are the student's.
- * G6  A repository of SHA-256 is fetched as one. A shallow clone is read as far as it goes; if its history ends before the deadline is reached,
- *     that is FetchTrouble: the commit that counts may be missing.
+ * G1  Nothing in the repository is executed or changes the fetch: there is no working tree, so there are no hooks, filters, attributes,
+ *     submodules or LFS. Files are read as objects. Git settings of the machine and its users are ignored, and no password prompt appears.
+ * G2  Only https, ssh, and files below the folder of the class (repository-address.ts) are allowed. Redirects are not followed. A token is
+ *     sent only to its host, through the environment: it appears in no argument, no address and no message.
+ * G5  The source of the address decides which credentials are used. An address that class.yaml builds, or that lies in a place it allows,
+ *     gets the credentials of this machine. Any other address came from a roster: only https to public addresses is allowed, without
+ *     credentials. The addresses are looked up once, and git connects to exactly these.
+ * G3  Size and time are limited before and during the fetch. The files that are read must also pass the limits of every submission.
+ * G4  A failure that reveals nothing about the submission (no git, no network, a timeout, no permission) is thrown as FetchTrouble and
+ *     never refuses the submission. Only an empty repository, objects that git refuses to store, links and size are the student's
+ *     responsibility.
+ * G6  A SHA-256 repository is fetched as one. A shallow clone is read as far as it goes. If its history ends before the deadline is
+ *     reached, that is FetchTrouble: the commit that counts may be missing.
  *
- * On kill -9 a folder below the temporary folder of the system stays behind, and nothing else; the next fetch begins anew.
+ * On kill -9 only a folder below the system's temporary folder stays behind. The next fetch starts from the beginning.
  */
 import { spawn } from "node:child_process";
 import { lookup } from "node:dns/promises";
@@ -38,26 +39,26 @@ import type { RemoteAddress, RepositoryAddress } from "./repository-address.ts";
 
 export interface FetchOptions {
   readonly limits: SubmissionLimits;
-  /** Milliseconds since 1970; absent: the newest commit counts. */
+  /** Milliseconds since 1970. Absent: the newest commit counts. */
   readonly deadline?: number;
-  /** Where credentials may go and files may be read; `any`: class.yaml made the address. */
+  /** Where credentials may be sent and files may be read. `any`: class.yaml built the address. */
   readonly allow: "any" | readonly AllowedPlace[];
   readonly access?: GitAccess;
   readonly timeoutMs?: number;
-  /** For everywhere else; absent: what is public. */
+  /** Rules for all other addresses. Default: public addresses only. */
   readonly rules?: AddressRules;
-  /** Milliseconds since 1970, when it is fetched; absent: the clock's. */
+  /** Time of the fetch in milliseconds since 1970. Default: the clock's time. */
   readonly now?: number;
 }
 
-/** What lets this machine in. */
+/** The credentials of this machine. */
 export interface GitAccess {
-  /** Over https, for one host. */
+  /** The token for one https host. */
   readonly token?: { readonly host: string; readonly value: string };
-  /** Paths of files, for ssh; absent: those of the person at the machine. */
+  /** Paths of files for ssh. Default: those of the current user. */
   readonly sshKey?: string;
   readonly knownHosts?: string;
-  /** Certificates of the authority that vouches for hosts over https; absent: the system's. */
+  /** Certificate authorities for https hosts. Default: the system's. */
   readonly caFile?: string;
 }
 
@@ -107,7 +108,7 @@ export async function fetchRepository(address: RepositoryAddress, options: Fetch
 
 async function fetchHead(git: Git, folder: string, hash: "sha1" | "sha256", from: readonly string[]): Promise<void> {
   await git(["init", "--quiet", "--bare", ...(hash === "sha1" ? [] : [`--object-format=${hash}`]), "."]);
-  // Goes before attributes of the tree, which would hide files, or write into them.
+  // This file takes precedence over attributes in the tree, which could hide files or change their content.
   await mkdir(join(folder, "info"), { recursive: true });
   await writeFile(join(folder, "info/attributes"), withoutAttributes);
   const options = ["--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--update-shallow"];
@@ -115,9 +116,9 @@ async function fetchHead(git: Git, folder: string, hash: "sha1" | "sha256", from
 }
 
 interface Choice {
-  /** The commit, and the one before it if there is one. */
+  /** The commit, and its predecessor if there is one. */
   readonly chosen: readonly [LoggedCommit, LoggedCommit?];
-  /** How many after it do not count. */
+  /** The number of later commits, which do not count. */
   readonly later: number;
 }
 
@@ -143,7 +144,7 @@ async function chooseCommit(git: Git, url: string, deadline: number | undefined)
   return { chosen: parent === undefined ? [found] : [found, parent], later };
 }
 
-/** Of files, git gets the folder that was looked at, and looks for no other. */
+/** For a local repository, git gets exactly the folder that was checked, and does not search for another one. */
 async function sourceOf(address: RepositoryAddress): Promise<readonly string[]> {
   if (address.scheme !== "file") return ["--", address.url];
   const own = await ownFolder(address.path);
@@ -157,13 +158,13 @@ async function sourceOf(address: RepositoryAddress): Promise<readonly string[]> 
   return ["--upload-pack=git-upload-pack --strict", "--", `file://${encodeURI(own)}`];
 }
 
-/** What goes with the request. */
+/** The settings and credentials for one request. */
 interface Passage {
   readonly access: GitAccess;
   readonly settings: readonly string[];
 }
 
-/** G5. */
+/** See G5 in the file header. */
 async function passageOf(address: RepositoryAddress, options: FetchOptions): Promise<Passage> {
   const { allow, access = {}, rules = addressRules([]) } = options;
   if (allow === "any") return { access: ownAccess(address, access), settings: [] };
@@ -177,12 +178,12 @@ async function passageOf(address: RepositoryAddress, options: FetchOptions): Pro
   throw notAllowed(address, address.scheme === "ssh" ? "is reached with a key" : "is a file");
 }
 
-/** More than that nobody looks through. */
+/** The search stops after this number of entries. */
 const mostEntries = 100_000;
 
 /**
- * The folder of a repository that holds all it says itself, and that git therefore gets by its name: no file in place of `.git`, no links, no other
- * places to look, no settings taken from elsewhere. null: it could be somebody else's work.
+ * Returns the folder of a repository that contains all its own data, so that git can open it by name: `.git` is not a file, and there are
+ * no links, no alternate object folders and no settings from other places. null: the data could belong to another student.
  */
 async function ownFolder(path: string): Promise<string | null> {
   const inside = join(path, ".git");
@@ -205,19 +206,22 @@ async function ownFolder(path: string): Promise<string | null> {
   return /\[\s*include|partialclone|promisor|worktreeconfig/i.test(settings) ? null : folder;
 }
 
-/** Files by which git looks elsewhere. */
+/** Files that make git read other places. */
 const leading: ReadonlySet<string> = new Set([
   ...["commondir", "gitdir", "config.worktree", "objects/info/alternates", "objects/info/http-alternates"],
 ]);
 
-/** A token is for its host, whoever asks. */
+/** A token is sent only to its host, whatever the address's origin. */
 function ownAccess(address: RepositoryAddress, { token, ...access }: GitAccess): GitAccess {
   if (token === undefined || address.scheme !== "https") return access;
   const host = `${address.host}${address.port === null ? "" : `:${address.port}`}`;
   return token.host.toLowerCase().replace(/:443$/, "") === host ? { ...access, token: { ...token, host } } : access;
 }
 
-/** Names are looked up here, all their addresses must be public, and git connects to these: nobody can answer with another one in between. */
+/**
+ * Looks up the host's name here. All its addresses must be public, and git connects to exactly these. So a second lookup cannot return
+ * another address.
+ */
 async function pinned(address: RemoteAddress, rules: AddressRules): Promise<readonly string[]> {
   const port = address.port ?? 443;
   const name = address.host.replace(/^\[|\]$/g, "");
@@ -230,7 +234,7 @@ async function pinned(address: RemoteAddress, rules: AddressRules): Promise<read
   return [`http.curloptResolve=${address.host}:${port}:${list}`];
 }
 
-/** An older git would look the name up again. */
+/** An older git would look up the name again. */
 async function requirePinning(git: Git): Promise<void> {
   const said = (await git(["version"])).toString("utf8");
   const [, major = "0", minor = "0"] = /(?<!\d)(\d{1,9})\.(\d{1,9})/.exec(said) ?? [];
@@ -248,7 +252,7 @@ function notAllowed({ url }: RepositoryAddress, why: string): FetchTrouble {
 
 type Git = (args: readonly string[], most?: number) => Promise<Buffer>;
 
-/** What is in the tree and not in the work: links and submodules refuse it, large files kept elsewhere are told. */
+/** Lists entries of the tree that are not in the submission. Links and submodules refuse it; large files stored elsewhere are reported. */
 async function unread(git: Git, commit: string): Promise<string[]> {
   const listed = (await git(["ls-tree", "-r", "-z", commit], 16 * 1024 * 1024)).toString("utf8").split("\0");
   const notes: string[] = [];
@@ -262,7 +266,7 @@ async function unread(git: Git, commit: string): Promise<string[]> {
 
 interface Surroundings {
   readonly cwd: string;
-  /** The only one that git may use. */
+  /** The only URL scheme that git may use. */
   readonly scheme: string;
   readonly access: GitAccess;
   readonly settings: readonly string[];
@@ -286,12 +290,12 @@ function runGit(
     "gc.auto=0",
     "core.attributesFile=/dev/null",
     "http.followRedirects=false",
-    // No ticket of the person at the machine.
+    // Do not use a Kerberos ticket of the current user.
     "http.emptyAuth=false",
     "http.proactiveAuth=none",
     "http.lowSpeedLimit=100",
     "http.lowSpeedTime=30",
-    // Everything comes as one pack, but for hosts that only hand out files; all of it is watched.
+    // All data arrives as one pack, except from hosts that only serve files. The size of both is watched.
     "fetch.unpackLimit=1",
     "transfer.bundleURI=false",
     ...more,
@@ -301,7 +305,7 @@ function runGit(
       cwd,
       stdio: ["ignore", "pipe", "pipe"],
       env: gitEnvironment(cwd, scheme, access),
-      // A group of its own: what it started ends with it.
+      // A separate process group, so that its child processes end with it.
       detached: true,
     });
     const chunks: Buffer[] = [];
@@ -350,7 +354,7 @@ function runGit(
   });
 }
 
-/** A host may say what it was sent, and git passes on what a host says. */
+/** Removes the token from git's message: a host can repeat the request in its reply, and git prints the reply. */
 function withoutToken(words: string, token: string | undefined): string {
   if (token === undefined) return words;
   return [token, basicOf(token), encodeURIComponent(token)].reduce((text, one) => text.replaceAll(one, "***"), words);
@@ -358,7 +362,7 @@ function withoutToken(words: string, token: string | undefined): string {
 
 const basicOf = (token: string) => Buffer.from(`x-access-token:${token}`).toString("base64");
 
-/** The line that says what is wrong, of all that git and ssh say. */
+/** Finds the line that describes the error in the output of git and ssh. */
 function told(words: string): string {
   const lines = words
     .split("\n")
@@ -373,11 +377,11 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
 }
 
-/** No settings, no agent and no helper of the person at the machine. Over ssh their key is used where no other is named. */
+/** Uses no settings, agent or helper of the current user. Over ssh, the user's key is used if no other key is named. */
 function gitEnvironment(
   cwd: string,
   scheme: string,

@@ -14,13 +14,13 @@ it.each([
   "fatal: mismatched algorithms: client sha1; server sha256",
   "error: Server does not allow request for unadvertised object\nfatal: bad object 1",
   "",
-])("%s is no word about a work", (words) => {
+])("the git message %s gives no information about the submission", (words) => {
   expect(saysContent(words)).toBe(false);
 });
 
 it.each([
   "fatal: couldn't find remote ref HEAD",
   "error: object 1: hasDotgit\nfatal: fsck error in packed object\nfatal: fetch-pack: invalid index-pack output",
-])("%s is a word about a work", (words) => {
+])("the git message %s describes the submission", (words) => {
   expect(saysContent(words)).toBe(true);
 });

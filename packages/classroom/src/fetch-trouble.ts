@@ -6,12 +6,12 @@ type TroubleCode = Extract<
 >;
 
 /**
- * A repository could not be asked, or must not be before a person has looked: our cause, or its host's. Nothing is known of the work, so nothing
- * is said of it; asking again may do.
+ * A repository could not be fetched, or must not be fetched before a person has checked it. The cause is our machine or the repository's
+ * host, so it gives no information about the submission. A retry may succeed.
  */
 export class FetchTrouble extends Error {
   override readonly name = "FetchTrouble";
-  /** What the reader can do about it, one sentence. */
+  /** What the reader can do about it, in one sentence. */
   readonly fix: string;
   readonly code: TroubleCode;
 
@@ -23,9 +23,9 @@ export class FetchTrouble extends Error {
 }
 
 /**
- * Whether git says what is in the repository, and not that it could not be had: it is empty, or it holds objects that git refuses to store. Whatever
- * else git says may be an outage, a full disk, or a kind of repository that this git does not know. Hosts answer "not found" for what
- * they do not show, too.
+ * Whether git's message describes the content of the repository, and not a failure to get it: the repository is empty, or it holds objects
+ * that git refuses to store. Any other message can mean an outage, a full disk, or a kind of repository that this git does not support.
+ * Hosts also answer "not found" for repositories that they do not show.
  */
 export function saysContent(words: string): boolean {
   if (/early EOF|hung up|RPC failed|disconnect|curl \d|timed? ?out|No space left|Disk quota/i.test(words)) return false;

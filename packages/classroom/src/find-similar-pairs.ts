@@ -1,4 +1,4 @@
-/** Works that look alike (similar-pairs.ts), found in a thread of its own: hundreds of works take seconds. */
+/** Finds similar submissions (similar-pairs.ts) in a separate thread: hundreds of submissions take seconds. */
 import { createThreadCalls } from "@markmill/base";
 import type { SimilarWorks, similarPairs } from "./similar-pairs.ts";
 

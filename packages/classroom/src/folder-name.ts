@@ -1,15 +1,17 @@
 /**
- * Whom the name of a folder, archive or loose file means, where no platform gave it. Pure.
+ * Decides which student is meant by the name of a folder, archive or loose file that no platform named. Pure. If the answer is a question,
+ * the teacher decides.
  *
- * F1  Every word of the name is explained: as a key or full name of a student, as a group, or as a word for a sheet or version. A name
+ * F1  Every word of the name must be explained: as a key or full name of a student, as a group, or as a word for a sheet or version. A name
  *     with any other word is unmatched: `anna_mueller` is not the login `anna`.
  * F2  A key is compared word by word: `ada-l` is the login `ada.l`, not `adal`. A name is compared without spaces, in any order.
- * F3  Several explanations with different students are a question.
- * F4  Several students are the work of a pair only if the roster has them in one group. Otherwise it is a question.
- * F5  Students beside a group are the students, not the whole group: `Group 3 - ada` is Ada's work. They must be members of it.
- * F6  A word for a sheet or version may be a student's key too. Then both explanations count (F3), and such a word alone, beside
- *     other words, is a question.
- * F7  Behind a key or name with letters, a number of one or two digits is a sheet or version: `ada (2)` is not the student with the id 2.
+ * F3  If several explanations mean different students, the answer is a question.
+ * F4  Several students have a joint submission only if the roster has them in one group. Otherwise the answer is a question.
+ * F5  Students beside a group mean these students, not the whole group: `Group 3 - ada` is Ada's submission. They must be members of the
+ *     group.
+ * F6  A word for a sheet or version can also be a student's key. Then both explanations count (F3). If the name has other words but no
+ *     other key, such a word leads to a question.
+ * F7  After a key or name with letters, a number of one or two digits is a sheet or version: `ada (2)` is not the student with the id 2.
  */
 import { nameWords, plainKey, plainName, spellingsOf } from "@markmill/grading";
 import type { Member } from "./member.ts";
@@ -19,12 +21,12 @@ export type Meaning =
   | { readonly is: "students"; readonly members: readonly Member[] }
   | { readonly is: "group"; readonly team: Team }
   | { readonly is: "question"; readonly among: readonly Member[] }
-  /** `near`: students whom a part of the name fits. */
+  /** `near`: students whose key or name fits a part of the name. */
   | { readonly is: "unknown"; readonly near: readonly Member[] };
 
-/** Where a run of words stands in a name. */
+/** Where a group of consecutive words is in a name. */
 type Place = "whole" | "first" | "later";
-/** How surely a run of words is a key or name: `sheet word` F6, `short` F7. */
+/** How certainly a group of words is a key or name. `sheet word`: rule F6. `short`: rule F7. */
 type Strength = "letters" | "digits" | "sheet word" | "short";
 type Part = { readonly people: ReadonlySet<Member>; readonly strength: Strength } | { readonly team: Team } | "other";
 
@@ -37,7 +39,7 @@ export class FolderNames {
   readonly #rawKeys = new Map<string, Set<Member>>();
   readonly #names = new Map<string, Set<Member>>();
   readonly #teams: TeamNames;
-  /** Words of the files that the class requires: `ada_median.py`. */
+  /** Words in the names of required files: `ada_median.py`. */
   readonly #fileWords: ReadonlySet<string>;
 
   constructor(members: readonly Member[], teams: TeamNames, requires: readonly string[] = []) {
@@ -54,7 +56,7 @@ export class FolderNames {
     }
   }
 
-  /** The text is one key or one name and nothing else. */
+  /** Finds the students of a text that is exactly one key or one name. */
   whole(text: string): Meaning {
     const people = this.#people(wordsOf(text), "whole", text);
     const [only, ...more] = people;
@@ -88,7 +90,7 @@ export class FolderNames {
     for (let to = Math.min(words.length, from + MOST_WORDS_OF_ONE); to > from; to -= 1) {
       const run = words.slice(from, to);
       const place = run.length === words.length ? "whole" : from === 0 ? "first" : "later";
-      // One letter is nobody.
+      // A single letter identifies no student.
       if (place !== "whole" && /^\p{Script=Latin}$/u.test(run.join(""))) continue;
       const people = this.#people(run, place, text);
       const strength = this.#strength(run, place);
@@ -99,7 +101,7 @@ export class FolderNames {
     if (this.#isOther(word)) this.#explain(words, from + 1, [...before, "other"], text, found);
   }
 
-  /** `text` is the whole name, whose signs tell the keys `a.b` and `a_b` apart. */
+  /** `text` is the whole name. Its punctuation distinguishes the keys `a.b` and `a_b`. */
   #people(run: readonly string[], place: Place, text: string): ReadonlySet<Member> {
     const raw = place === "whole" ? this.#rawKeys.get(plainKey(text)) : undefined;
     const keyed = raw ?? this.#keys.get(run.join(" ")) ?? [];
@@ -129,7 +131,7 @@ export class FolderNames {
     const [first = new Set<Member>(), ...rest] = people;
     const common = [...first].filter((member) => rest.every((set) => set.has(member)));
     const single = [...new Set(people.flatMap((set) => (set.size === 1 ? [...set] : [])))];
-    // Namesakes are told apart by a key beside the name.
+    // A key beside the name distinguishes students with the same name.
     const told = people.every((set) => single.some((member) => set.has(member)));
     const members = common.length === 1 ? common : common.length === 0 && told ? single : [];
     const strengths = parts.map(strengthOf).filter((strength) => strength !== null);
@@ -189,7 +191,7 @@ const endings = new Set(
   ).split(" "),
 );
 
-/** Only endings of files that people hand in: `anna.weber` has none. */
+/** Only endings of files that people submit. `anna.weber` has no ending. */
 function withoutEnding(name: string): string {
   const [, stem = name, ending = ""] = /^(.+?)\.(tar\.gz|[A-Za-z0-9]{1,7})$/su.exec(name) ?? [];
   return ending.toLowerCase() === "tar.gz" || endings.has(ending.toLowerCase()) ? stem : name;
@@ -213,7 +215,7 @@ function isSheetWord(word: string): boolean {
   return sheetWords.has(letters) || /^v\d{1,3}$/.test(plain);
 }
 
-/** Counts have up to three digits; years have four; dates such as 20261118 have eight. A longer number may be somebody's key. */
+/** Counts have up to three digits, years have four, and dates such as 20261118 have eight. Any other number can be a key. */
 function isDateOrCount(word: string): boolean {
   return /^(?:\d{1,3}|(?:19|20)\d\d(?:(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))?)$/.test(word);
 }

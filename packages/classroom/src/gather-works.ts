@@ -1,7 +1,8 @@
 /**
- * Submissions by their owners. The owner of a submission is the set of its people; the name of a group is only a label. Pure.
+ * Groups files into submissions by their owners. The owner of a submission is the set of its people; the name of a group is only a label.
+ * Pure.
  *
- * O1  Two pairs of one group are two owners. A group that hands in as a whole is the set of its members.
+ * O1  Two pairs from one group are two owners. A group that submits as a whole is the set of its members.
  * O2  Loose files of one owner are one submission, except versions of one file (`ada.py`, `ada (2).py`): those are attempts.
  * O3  Loose files beside one folder or one archive of the same owner belong to that submission.
  */
@@ -18,7 +19,7 @@ export interface Placed {
 }
 
 export interface Attempt extends Placed, Dated {
-  /** Of the owner, and the same whatever the order of the files is. */
+  /** The owner's name. It does not depend on the order of the files. */
   readonly owner: string;
   /** From 1, the oldest first. */
   readonly number: number;
@@ -48,7 +49,7 @@ export function gatherWorks(placed: readonly Placed[]): readonly Attempt[] {
   });
 }
 
-/** Only the time of the submission itself: a time in the roster is one for all submissions of a student. */
+/** Uses only the time of the submission itself. A time in the roster applies to all submissions of a student. */
 function ownInstant({ submittedAt }: Work): number | null {
   const read = submittedAt === null ? null : readInstant(submittedAt);
   return read?.is === "read" ? read.at : null;
@@ -61,7 +62,7 @@ function ownerOf(keys: readonly string[]): string {
   return `${first.slice(0, longestOwner)}${separator}${keys.length - 1} more`;
 }
 
-/** A student's key may hold the separator: owners stay apart. */
+/** A student's key can contain the separator. Owners must still be distinct. */
 function freeOwner(wanted: string, taken: Set<string>): string {
   let owner = wanted;
   for (let count = 2; taken.has(owner); count += 1) owner = `${wanted} (${count})`;
@@ -85,7 +86,7 @@ function isLoose({ says, pieces, attempt, submittedAt }: Work): boolean {
   return pieces.every(({ as }) => as !== null && !/\.(?:zip|tar|tar\.gz|tgz)$/i.test(as));
 }
 
-/** O2. */
+/** See O2 in the file header. */
 function areVersions(loose: readonly Placed[]): boolean {
   if (loose.length < 2) return false;
   const names = loose.map(({ work: { label } }) => ({ label, marked: markedNumber(stemOf(label)) }));

@@ -1,4 +1,4 @@
-/** What the teacher is told about unmatched files, contents, times and equal submissions of a class. Pure. */
+/** Builds the findings about unmatched files, contents, times and equal submissions of a class. Pure. */
 
 import type { Finding, Place } from "@markmill/definition";
 import { showName } from "@markmill/grading/submission";
@@ -7,7 +7,7 @@ import type { ClassSubmission, Content, Unmatched } from "./class-submission.ts"
 import { type Layout, METADATA, type Work } from "./layout.ts";
 import type { Match } from "./match-students.ts";
 
-/** What the teacher can change so that the same command matches the work. */
+/** What the teacher can change so that the same command matches the submission. */
 const correction: Record<Layout, string> = {
   canvas: "correct the name and the user's number in the name of the file, so that both are one student's",
   moodle:
@@ -61,7 +61,7 @@ export function contentFindings(content: Content, { label, says, pieces }: Work,
   if (content.is === "empty") {
     return finding("INTAKE_EMPTY", `${showName(about)} holds no file.`, "Ask the student for their work.");
   }
-  // Said once for all submissions of the student.
+  // Reported once for all submissions of the student.
   if (content.is === "undecided") return [];
   const doubts = (content.commit?.doubts ?? []).flatMap((doubt) =>
     finding(
@@ -87,7 +87,7 @@ export function contentFindings(content: Content, { label, says, pieces }: Work,
     : doubts;
 }
 
-/** Works of which nobody knows whether they are late, or by how much, where lateness costs points: nothing is taken off, and that is said. */
+/** Reports submissions with unknown lateness if lateness costs points. No points are deducted for them. */
 export function untimed(
   submissions: readonly ClassSubmission[],
   { deadline, late }: IntakeOptions,
@@ -119,7 +119,7 @@ export function untimed(
   ];
 }
 
-/** The same content from different people: said, and judged by nobody here. */
+/** Reports equal content from different people. A person judges it. */
 export function twins(submissions: readonly ClassSubmission[], at: Place): Finding[] {
   const byHash = new Map<string, ClassSubmission[]>();
   for (const one of submissions) {

@@ -1,4 +1,4 @@
-/** When a work was handed in, and how late that is. Pure. */
+/** Computes when a submission was made, and how late that is. Pure. */
 import type { IntakeOptions } from "./class-intake.ts";
 import type { ClassSubmission, Content, Lateness } from "./class-submission.ts";
 import type { Placed } from "./gather-works.ts";
@@ -14,7 +14,7 @@ function instantOf(one: Placed): number | null {
   return read?.is === "read" ? read.at : null;
 }
 
-/** Of a repository the date of the commit decides, and nothing that a roster says. */
+/** For a repository, the date of the commit decides, and the roster's time is ignored. */
 export function timeOf(
   content: Content,
   one: Placed & { readonly lateness: Lateness },
@@ -38,7 +38,7 @@ export function latenessOf(one: Placed, options: IntakeOptions): Lateness {
   const timed = at === null ? null : latenessAt(at, options);
   if (timed !== null) return timed;
   if (one.work.markedLate) return { is: "late", byMs: null };
-  // Canvas marks what is late, so what has no mark is not.
+  // Canvas marks late files. So a file without a mark is on time.
   return one.work.says.by === "canvas" || one.work.says.by === "canvas-anonymous"
     ? { is: "on time" }
     : { is: "unknown" };

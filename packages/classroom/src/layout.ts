@@ -1,13 +1,13 @@
 /**
- * How an export names whose work something is. Pure: from the names at its top to works, each with what the names say of the
- * student. Nothing is matched to a roster here.
+ * Groups the names at the top of an export into submissions, each with the facts that its names contain about the student. Pure.
+ * Submissions are not matched with a roster here.
  *
  * Canvas     NAME[_LATE]_USER_ATTACHMENT_FILE, or [LATE_]anon_ID_ATTACHMENT_FILE; a text entry ends with _text.html, a link with
- *            _link.html, both without an attachment. All files of one user, by number and name, are one work.
- * Moodle     NAME_NUMBER_assignsubmission_PLUGIN[_] is a folder, or a flat file with _FILE behind it. Some sites put a login before the
- *            name, so only the number and what follows it is relied on. All plugins of one number and name are one work.
- * Gradescope folders named by submission_metadata.yml, which says who handed in what, alone or together.
- * plain      a folder, an archive or loose files per student, by any name.
+ *            _link.html, both without an attachment. All files of one user, by number and name, are one submission.
+ * Moodle     NAME_NUMBER_assignsubmission_PLUGIN[_] is a folder, or a flat file that continues with _FILE. Some sites put a login before
+ *            the name, so only the number and the text after it are used. All plugins of one number and name are one submission.
+ * Gradescope folders named by submission_metadata.yml, which lists who submitted what, alone or together.
+ * plain      a folder, an archive or loose files per student, with any name.
  */
 import { parse } from "yaml";
 import { z } from "zod";
@@ -26,17 +26,19 @@ export interface Work {
   /** Loose files of the same student beside a folder or an archive. */
   readonly beside?: readonly Piece[];
   readonly says: Says;
-  /** By the platform's own mark. */
+  /** The platform marked the submission as late. */
   readonly markedLate: boolean;
   readonly submittedAt: string | null;
   readonly attempt: number | null;
 }
 
-/** One thing at the export's top, and the path its content takes in the work; null: its content is the work's top. */
+/**
+ * One entry at the top of the export, and the path of its content in the submission. null: its content becomes the top of the submission.
+ */
 export interface Piece {
   readonly top: string;
   readonly as: string | null;
-  /** Told with the work, where its name was changed. */
+  /** Reported with the submission if its name was changed. */
   readonly note?: string;
 }
 
@@ -47,7 +49,7 @@ export type Says =
   | { readonly by: "gradescope"; readonly submitters: readonly Submitter[] }
   | { readonly by: "name"; readonly name: string; readonly is: Top["is"] }
   | { readonly by: "pattern"; readonly student: string | null; readonly group: string | null }
-  /** Members themselves, by their keys; a group's where there are several. */
+  /** The source names the students by their keys. With several students, `group` is their group. */
   | { readonly by: "keys"; readonly keys: readonly string[]; readonly group: string | null };
 
 export interface Submitter {
@@ -60,7 +62,7 @@ export interface Sorted {
   readonly works: readonly Work[];
   /** Names that follow no rule of the layout. */
   readonly strays: readonly string[];
-  /** Works that the platform lists and the export does not have: who handed them in, by the name of the folder. */
+  /** Submissions that the platform lists but the export does not contain: the authors by folder name. */
   readonly missing?: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -70,11 +72,11 @@ const canvasFile =
   /^(?<name>.*?)_(?<late>LATE_)?(?<user>\d+)_(?:(?<attachment>\d+)_(?<file>.+)|(?<entry>text|link)\.html)$/su;
 const canvasAnonymous =
   /^(?<late>LATE_)?anon_(?<user>[A-Za-z0-9]+)_(?:(?<attachment>\d+)_(?<file>.+)|(?<entry>text|link)\.html)$/su;
-/** A folder ends with its plugin. The last number counts: nobody can put another one before it by a name of their own. */
+/** A folder ends with its plugin. The last number counts, so that a student cannot insert another number through their own name. */
 const moodleFolder = /^(?<name>.*)_(?<number>\d+)_assign(?:submission|feedback)_(?<plugin>[a-z]+)_?$/su;
 const moodleName = /^(?<name>.*?)_(?<number>\d+)_assign(?:submission|feedback)_(?<plugin>[a-z]+)(?:_(?<file>.*))?$/su;
 
-/** What systems leave behind: never anybody's work. */
+/** Files that operating systems leave behind. They never belong to a student. */
 export function isJunk(name: string): boolean {
   return /^(?:__MACOSX|\.DS_Store|Thumbs\.db|desktop\.ini)$/i.test(name) || name.startsWith("._");
 }
@@ -105,7 +107,7 @@ export function sortCanvas(tops: readonly Top[]): Sorted {
     const label = labelOf(works, number, says);
     const before = works.get(label);
     const wanted = file ?? `${entry}.html`;
-    // A student may hand in two files of one name; the attachment's number tells them apart.
+    // A student can submit two files with the same name. The attachment number distinguishes them.
     const as = before?.pieces.some((piece) => piece.as === wanted) ? `${attachment}_${wanted}` : wanted;
     works.set(label, {
       label,
@@ -119,7 +121,10 @@ export function sortCanvas(tops: readonly Top[]): Sorted {
   return { works: [...works.values()], strays };
 }
 
-/** The number, which is one person's. Where it comes with several names, each name is a work of its own: nobody adds files to another's. */
+/**
+ * The number belongs to one person. If it occurs with several names, each name is a separate submission, so that no student can add files
+ * to another's.
+ */
 function labelOf(works: ReadonlyMap<string, Work>, number: string, says: Says): string {
   const known = works.get(number)?.says;
   if (known === undefined || !("name" in says) || !("name" in known) || known.name === says.name) return number;
@@ -139,7 +144,8 @@ export function sortMoodle(tops: readonly Top[]): Sorted {
     const says: Says = { by: "moodle", number, name: (parts.name ?? "").replaceAll("_", " ").trim() };
     const label = labelOf(works, number, says);
     const before = works.get(label);
-    // Files are the work; what other plugins hold, such as an online text, stands in a folder of its name.
+    // The plugin "file" holds the submission itself. The content of other plugins, such as an online text, goes to a folder with the
+    // plugin's name.
     const main = plugin === "file";
     const as = is === "folder" ? (main ? null : plugin) : main ? file : `${plugin}/${file}`;
     works.set(label, {
@@ -161,11 +167,11 @@ const metadata = z.record(
   z.looseObject({ ":submitters": z.array(submitter).nullish(), ":created_at": text }),
 );
 
-/** null: the file is not what Gradescope writes. */
+/** Returns null if the file does not have Gradescope's format. */
 export function sortGradescope(tops: readonly Top[], metadataText: string): Sorted | null {
   let raw: unknown;
   try {
-    // Strings only: an id with leading zeros must keep them.
+    // Strings only: an id must keep its leading zeros.
     raw = parse(metadataText, { schema: "failsafe", maxAliasCount: 50, uniqueKeys: true });
   } catch {
     return null;

@@ -26,11 +26,11 @@ describe("a pointer of Git LFS", () => {
     [{ "a.py": "x", "data.npy": pointer }, ["data.npy"], ["a.py"], ["data.npy"]],
     [{ "a.py": "x", "data/x.npy": pointer }, ["**/*.npy"], ["a.py"], ["data/x.npy"]],
     [{ "a.py": "x", "b.npy": "real", "c.npy": pointer }, ["*.npy"], ["a.py", "b.npy"], []],
-  ])("in %j with %j required", (files, requires, left, needed) => {
+  ])("is found among the files %j with %j required", (files, requires, left, needed) => {
     expect(look(files, requires)).toMatchObject({ left, needed, notes: 1 });
   });
 
-  it("is told from a text about pointers", () => {
+  it("is distinguished from a text about pointers", () => {
     const text = "# LFS\nversion https://git-lfs.github.com/spec/v1\n";
     expect(look({ "a.md": text, "b.txt": `${pointer}${"x".repeat(2_000)}` })).toEqual({
       left: ["a.md", "b.txt"],

@@ -1,9 +1,9 @@
 /**
- * Files of which Git LFS keeps only a pointer in the repository, or in a zip made of it. Pure.
+ * Finds files for which the repository, or a zip made from it, contains only a Git LFS pointer. Pure.
  *
- * L1  A pointer is never part of the work: it is a few lines that name a file which is elsewhere.
- * L2  If the file could be what is graded (a required path, or no picture, sound, film, archive or data), the work cannot be graded without it.
- *     Otherwise the pointer is left out, and a note says so.
+ * L1  A pointer is never part of the submission: it is a few lines that name a file stored elsewhere.
+ * L2  If the file can be graded material (a required path, or not a picture, sound, film, archive or data), the submission cannot be graded
+ *     without it. Otherwise the pointer is left out, and a note reports it.
  */
 import { type Entry, showName } from "@markmill/grading/submission";
 import { missingPaths } from "./required-paths.ts";
@@ -11,7 +11,7 @@ import { missingPaths } from "./required-paths.ts";
 export interface WithoutPointers {
   readonly entries: readonly Entry[];
   readonly notes: readonly string[];
-  /** L2: paths that are needed. */
+  /** L2: the paths that are needed. */
   readonly needed: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export function withoutPointers(entries: readonly Entry[], requires: readonly st
   };
 }
 
-/** By the specification: a text of less than 1024 bytes that begins with its version. */
+/** A pointer, by the specification, is a text of less than 1024 bytes that begins with its version. */
 function isPointer(bytes: Buffer): boolean {
   if (bytes.length >= 1024) return false;
   const text = bytes.toString("utf8").replaceAll("\r\n", "\n");

@@ -12,7 +12,7 @@ const roster = (text: string) => {
 const folders = (...names: string[]) => names.map((name) => ({ name, is: "folder" as const }));
 const files = (...names: string[]) => names.map((name) => ({ name, is: "file" as const }));
 
-/** For each work: the keys of its students, "question: …" with all candidates, or "unknown". */
+/** For each submission: the keys of its students, "question: …" with all candidates, or "unknown". */
 const owners = (text: string, works: readonly Work[], requires: readonly string[] = []) =>
   new StudentIndex(roster(text), requires).matchAll(works.map(({ says }) => says)).map((match) => {
     if (match.is === "matched") return match.by.map(({ key }) => key).join("+");
@@ -23,24 +23,24 @@ const canvas = (text: string, ...names: string[]) => owners(text, sortCanvas(fil
 const plain = (text: string, ...names: string[]) => owners(text, sortPlain(folders(...names)).works);
 const loose = (text: string, ...names: string[]) => owners(text, sortPlain(files(...names)).works);
 
-describe("a Moodle export", () => {
+describe("matching a Moodle export", () => {
   const worksheet = `Identifier,"Full name","ID number","Email address"
 Participant 4101,"Ada Lovelace",4102,ada@x.org
 Participant 4102,"Alan Turing",4101,alan@x.org
 Participant 4103,"Anna Schmidt",,anna@x.org
 `;
 
-  it("matches participant numbers with participant numbers, not with ID numbers", () => {
+  it("compares participant numbers with participant numbers, not with ID numbers", () => {
     expect(
       moodle(worksheet, "Ada Lovelace_4101_assignsubmission_file_", "Alan Turing_4102_assignsubmission_file_"),
     ).toEqual(["4102", "4101"]);
   });
 
-  it("is a question where number and name belong to different students", () => {
+  it("asks if number and name belong to different students", () => {
     expect(moodle(worksheet, "Alan Turing_4101_assignsubmission_file_")).toEqual(["question: 4102, 4101"]);
   });
 
-  it("is a question where the name is nobody's and has nothing in common with the number's student", () => {
+  it("asks if no student has the name and it shares nothing with the name of the number's student", () => {
     expect(moodle(worksheet, "Grace Hopper_4101_assignsubmission_file_")).toEqual(["question: 4102"]);
     expect(moodle(worksheet, "Ada Hopper_4101_assignsubmission_file_")).toEqual(["question: 4102"]);
   });
@@ -52,11 +52,11 @@ Participant 4103,"Anna Schmidt",,anna@x.org
     }
   });
 
-  it("does not match by name a student for whom the roster has another participant number", () => {
+  it("does not match by name a student whose participant number in the roster differs", () => {
     expect(moodle(worksheet, "Anna Schmidt_4999_assignsubmission_file_")).toEqual(["question: 4103"]);
   });
 
-  it("does not match two works of one name to one student", () => {
+  it("does not match two submissions with one name to one student", () => {
     const named = "login,name\nas,Anna Schmidt\nal,Ada Lovelace\n";
     expect(moodle(named, "Anna Schmidt_1_assignsubmission_file_", "Anna Schmidt_2_assignsubmission_file_")).toEqual([
       "question: as",
@@ -71,7 +71,7 @@ Participant 4103,"Anna Schmidt",,anna@x.org
     ]);
   });
 
-  it("gives the folder of a team to the team, and not to the participant with the group's number", () => {
+  it("assigns a team's folder to the team, not to the participant with the group's number", () => {
     const teams = `Identifier,Full name,Group
 Participant 11,Ada Lovelace,Team Alpha
 Participant 12,Alan Turing,Team Beta
@@ -82,7 +82,7 @@ Participant 13,Anna Schmidt,Team Alpha
     expect(moodle(teams, "Team Alpha-Anna Schmidt_13_assignsubmission_file_")).toEqual(["13"]);
   });
 
-  it("is a question where a team is called like a student, unless the number is the student's", () => {
+  it("asks if a team has a student's name, unless the number is the student's", () => {
     const teams = "Identifier,Full name,Group\nParticipant 1,Ada Lovelace,Turing\nParticipant 2,Turing,Lovelace\n";
     expect(moodle(teams, "Turing_9_assignsubmission_file_")).toEqual(["question: 2, 1"]);
     expect(moodle(teams, "Turing_2_assignsubmission_file_")).toEqual(["2"]);
@@ -91,14 +91,14 @@ Participant 13,Anna Schmidt,Team Alpha
     ).toEqual(["question: 2, 1"]);
   });
 
-  it("is a question where the roster spells a team in two ways", () => {
+  it("asks if the roster spells a team in two ways", () => {
     expect(
       moodle("id,name,group\n1,A,Team 1\n2,B,team-1\n3,C,1.1\n4,D,11\n", "Team 1_9_assignsubmission_file_"),
     ).toEqual(["question: 1, 2"]);
     expect(moodle("id,name,group\n1,A,1.1\n2,B,11\n", "1.1_9_assignsubmission_file_")).toEqual(["1"]);
   });
 
-  it("adds no files to another student's work by a name that looks like Moodle's", () => {
+  it("adds no files to another student's submission because of a name in Moodle's format", () => {
     const evil = "Eve_4101_assignsubmission_file__4103_assignsubmission_file_";
     expect(moodle(worksheet, "Ada Lovelace_4101_assignsubmission_file_", evil)).toEqual(["4102", "question: 4103"]);
     expect(
@@ -109,7 +109,7 @@ Participant 13,Anna Schmidt,Team Alpha
     ).toEqual(["4102"]);
   });
 
-  it("is matched by participant numbers alone when marking is blind, in any language", () => {
+  it("uses participant numbers alone when marking is blind, in any language", () => {
     for (const word of ["Participant", "Teilnehmer_in", "Teilnehmerin", "Participante", "Partecipante", "Участник"]) {
       expect(moodle(worksheet, `${word}_4101_assignsubmission_file_`), word).toEqual(["4102"]);
     }
@@ -118,7 +118,7 @@ Participant 13,Anna Schmidt,Team Alpha
     ).toEqual(["4102", "4101", "4103"]);
   });
 
-  it("is matched by name where the roster has only other numbers", () => {
+  it("uses names if the roster has only other numbers", () => {
     expect(
       moodle("id,name\n4102,Ada Lovelace\n4101,Alan Turing\n", "Ada Lovelace_4101_assignsubmission_file_"),
     ).toEqual(["4102"]);
@@ -128,7 +128,7 @@ Participant 13,Anna Schmidt,Team Alpha
   });
 });
 
-describe("a Canvas export", () => {
+describe("matching a Canvas export", () => {
   const book = `Student,ID,SIS User ID,SIS Login ID,Section
 "Schmidt, Anna",901,5,anna,A
 "Schmidt, Anna",902,901,902,A
@@ -136,7 +136,7 @@ describe("a Canvas export", () => {
 "Müller, Jörg",8,9,mueller,A
 `;
 
-  it("tells two students of one name apart by the user's number", () => {
+  it("distinguishes two students with one name by the user's number", () => {
     expect(canvas(book, "schmidtanna_901_1_a.py", "schmidtanna_902_2_a.py", "vanderbergjan_7_3_a.py")).toEqual([
       "901",
       "902",
@@ -144,19 +144,19 @@ describe("a Canvas export", () => {
     ]);
   });
 
-  it("does not match by name a third student of that name, or a number that is somebody's SIS id", () => {
+  it("does not match by name a third student of that name, or by a number that is another student's SIS id", () => {
     expect(canvas(book, "schmidtanna_903_1_a.py", "müllerjörg_9_2_a.py")).toEqual([
       "question: 901, 902",
       "question: 8",
     ]);
   });
 
-  it("never takes an anonymous id for a user's number", () => {
+  it("never treats an anonymous id as a user's number", () => {
     expect(canvas(book, "anon_901_1_a.py")).toEqual(["unknown"]);
   });
 });
 
-describe("a Gradescope export", () => {
+describe("matching a Gradescope export", () => {
   const metadata = (...submitters: [name: string, sid: string, email: string][]) =>
     owners(
       "id,login,name,email\n1,x,Ada Lovelace,ada@x.org\n2,1,Alan Turing,alan@x.org\n3,z,Anna Schmidt,\n",
@@ -171,24 +171,24 @@ describe("a Gradescope export", () => {
       )?.works ?? [],
     );
 
-  it("matches a student number with ids, never with logins", () => {
+  it("compares a student number with ids, never with logins", () => {
     expect(metadata(["Ada Lovelace", "1", ""])).toEqual(["1"]);
     expect(metadata(["Ada Lovelace", "x", ""])).toEqual(["question: 1"]);
   });
 
-  it("is a question where student number and e-mail address belong to different students", () => {
+  it("asks if student number and e-mail address belong to different students", () => {
     expect(metadata(["Ada Lovelace", "1", "alan@x.org"])).toEqual(["question: 1, 2"]);
     expect(metadata(["Ada Lovelace", "", "alan@x.org"])).toEqual(["question: 2, 1"]);
   });
 
-  it("falls back to the name only where no key of the student differs", () => {
+  it("falls back to the name only if no key of the student differs", () => {
     expect(metadata(["Anna Schmidt", "", "anna@x.org"])).toEqual(["3"]);
     expect(metadata(["Ada Lovelace", "", "ada@home.org"])).toEqual(["question: 1"]);
     expect(metadata(["Anna Schmidt", "3", ""], ["Anna Schmidt", "", "other@x.org"])).toEqual(["3", "question: 3"]);
   });
 });
 
-describe("folders of any name", () => {
+describe("matching folders with free names", () => {
   const logins = "login,name\nanna,Anna Schmidt\nada,Ada Lovelace\nalan,Alan Turing\n";
 
   it.each([
@@ -206,11 +206,11 @@ describe("folders of any name", () => {
     ["anna_ada", "question: anna, ada"],
     ["ada_lovelace_alan_turing", "question: ada, alan"],
     ["ada_lovelace_alan_turing_mueller", "unknown"],
-  ])("the folder %s is matched to: %s", (name, owner) => {
+  ])("matches the folder %s to: %s", (name, owner) => {
     expect(plain(logins, name)).toEqual([owner]);
   });
 
-  it("are the work of a pair where the roster has the two in one group", () => {
+  it("accepts a folder of two students if the roster has them in one group", () => {
     const pairs = "login,name,group\nada,Ada Lovelace,T1\nalan,Alan Turing,T1\nanna,Anna Schmidt,T2\nbo,Bo Li,T1\n";
     expect(plain(pairs, "ada_lovelace_alan_turing", "ada+anna", "T1 - ada", "T2 - ada", "T1")).toEqual([
       "ada+alan",
@@ -221,7 +221,7 @@ describe("folders of any name", () => {
     ]);
   });
 
-  it("compare keys exactly: zeros, dots and namespaces count", () => {
+  it("compares keys exactly: zeros, dots and namespaces count", () => {
     const keys = `id,login,name,email
 007,a.b,Ada Lovelace,x@a.org
 7,a_b,Alan Turing,y@a.org
@@ -245,7 +245,7 @@ describe("folders of any name", () => {
     ]);
   });
 
-  it("compare names without accents and in any order, and ask where several fit", () => {
+  it("compares names without accents and in any order, and asks if several fit", () => {
     const names = `id,name
 1,Jörg Müller
 2,Joerg Mueller
@@ -263,7 +263,7 @@ describe("folders of any name", () => {
     ]);
   });
 
-  it("ask where a login is another student's name", () => {
+  it("asks if a login is another student's name", () => {
     expect(plain("login,name\nanna,Ada Lovelace\nx,Anna\n", "anna", "Anna", "x")).toEqual([
       "question: anna, x",
       "question: anna, x",
@@ -271,13 +271,13 @@ describe("folders of any name", () => {
     ]);
   });
 
-  it("are a question if the pattern names a student who is not in the group", () => {
+  it("asks if the pattern names a student who is not in the group", () => {
     const groups = "login,name,group\nada,Ada Lovelace,T1\nalan,Alan Turing,T2\n";
     const works = sortPlain(folders("T1-ada", "T2-ada", "T3-ada"), /^(?<group>T\d)-(?<student>.+)$/u).works;
     expect(owners(groups, works)).toEqual(["ada", "question: ada, alan", "ada"]);
   });
 
-  it("may be loose files with the name of a required file behind the key", () => {
+  it("accepts loose files with the name of a required file after the key", () => {
     expect(loose(logins, "ada_median.py", "anna.py", "ada_lovelace.tar.gz", "anna.klein")).toEqual([
       "unknown",
       "anna",
@@ -291,7 +291,7 @@ describe("folders of any name", () => {
   });
 });
 
-describe("property: a work goes to its owner, or the teacher is asked", () => {
+describe("property: a submission goes to its owner, or the teacher is asked", () => {
   interface Student {
     readonly first: string;
     readonly last: string;
@@ -317,7 +317,7 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
   });
   const unique = (kind: keyof Student) => (students: readonly Student[]) =>
     new Set(students.map((one) => one[kind].toLowerCase())).size === students.length;
-  /** Keys of one kind are unique in the world, as platforms make them. Names and the kinds among each other are not. */
+  /** Keys of one kind are unique, as platforms make them. Names, and keys of different kinds, can be equal. */
   const classOf = fc
     .uniqueArray(student, { minLength: 2, maxLength: 6, selector: ({ participant }) => participant })
     .filter((all) => (["id", "sisId", "login", "email"] as const).every((kind) => unique(kind)(all)));
@@ -340,7 +340,7 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
     ]);
     return [header, ...rows].map((row) => row.map(quote).join(",")).join("\n");
   };
-  /** Works by index of the student who handed them in. */
+  /** `works`: for each submission, the index of the student who submitted it. */
   const check = (
     students: readonly Student[],
     text: string,
@@ -359,11 +359,11 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
     return matched;
   };
 
-  it("holds for random exports of Moodle", () => {
+  it("holds for random Moodle exports", () => {
     let matched = 0;
     fc.assert(
       fc.property(classOf, columns, (students, shown) => {
-        // Without names and numbers, nothing tells a group from a student who is called like it.
+        // Without names and numbers, a group cannot be distinguished from a student with the same name.
         const told = shown.filter((column) => column !== "group" || shown.includes("name"));
         const { works } = sortMoodle(
           folders(...students.map((one) => `${nameOf(one)}_${one.participant}_assignsubmission_file_`)),
@@ -378,7 +378,7 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
     expect(matched).toBeGreaterThan(1000);
   });
 
-  it("holds for random exports of Canvas", () => {
+  it("holds for random Canvas exports", () => {
     let matched = 0;
     fc.assert(
       fc.property(classOf, (students) => {
@@ -396,12 +396,12 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
     expect(matched).toBeGreaterThan(500);
   });
 
-  it("holds for random exports of Gradescope in which keys are missing", () => {
+  it("holds for random Gradescope exports with missing keys", () => {
     let matched = 0;
     const missing = fc.array(fc.subarray(["sid", "email", "name"] as const), { minLength: 6, maxLength: 6 });
     fc.assert(
       fc.property(classOf, columns, missing, (students, shown, left) => {
-        // A student number and an SIS id may be the same thing, so a roster has one of them here.
+        // A student number and an SIS id can be the same number, so this roster has only one of them.
         const text = csv(
           students,
           shown.filter((column) => column !== "sisId" && column !== "group"),
@@ -420,7 +420,7 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
     expect(matched).toBeGreaterThan(1000);
   });
 
-  it("holds for folders that are named by any entry of the roster", () => {
+  it("holds for folders named after any entry of the roster", () => {
     let matched = 0;
     const styles = fc.array(fc.nat(8), { minLength: 6, maxLength: 6 });
     fc.assert(

@@ -1,11 +1,11 @@
 /**
- * Decides which students of a roster handed in which works of an export. Pure. The rules for keys and names are those of `People`
- * (P1 to P6), for folders of any name those of `FolderNames` (F1 to F6).
+ * Decides which students of a roster made which submissions of an export. Pure. The rules for keys and names are those of `People` (P1 to
+ * P6), and for folders with free names those of `FolderNames` (F1 to F6).
  *
- * S1  A layout says what each text is. Moodle: a participant number and a name. Canvas: a user's number and a name. Gradescope: a
- *     student number, an e-mail address and a name. A number of a platform is compared only with that platform's numbers in the roster.
- * S2  In Moodle and Canvas, a name that is a group's means the group. The number is then the group's, not a participant's.
- * S3  A work that is not matched is unknown or ambiguous, and the teacher decides. Ambiguous works name all candidates.
+ * S1  A layout defines the meaning of each text. Moodle: a participant number and a name. Canvas: a user's number and a name. Gradescope: a
+ *     student number, an e-mail address and a name. A platform's number is compared only with that platform's numbers in the roster.
+ * S2  In Moodle and Canvas, the name of a group means the group. The number is then the group's, not a participant's.
+ * S3  A submission without a match is unknown or ambiguous, and the teacher decides. Ambiguous submissions list all candidates.
  */
 import { suggest } from "@markmill/definition";
 import { type Clue, doubtTexts, type Identified, People, plainName, spellingsOf } from "@markmill/grading";
@@ -18,7 +18,7 @@ import { TeamNames } from "./team-names.ts";
 
 export type Match =
   | { readonly is: "matched"; readonly by: readonly Member[]; readonly group: string | null }
-  /** `why` ends the sentence "could be the work of …:". `also`: students who surely handed it in, with one of those. */
+  /** `why` ends the sentence "could be the work of …:". `also`: students who are certainly authors, with one of the candidates. */
   | {
       readonly is: "ambiguous";
       readonly among: readonly Member[];
@@ -27,7 +27,9 @@ export type Match =
     }
   | { readonly is: "unknown"; readonly near: string | null };
 
-/** What a work says: people to be looked up with those of all other works, or a match that needs no other work. */
+/**
+ * The information in one submission: clues that are looked up together with those of all others, or a match that does not depend on others.
+ */
 type Read = { readonly is: "clues"; readonly clues: readonly Clue[] } | { readonly is: "match"; readonly match: Match };
 
 export class StudentIndex {
@@ -37,7 +39,7 @@ export class StudentIndex {
   readonly #teams: TeamNames;
   readonly #folders: FolderNames;
 
-  /** `requires`: files of the class, whose names may stand in the name of a loose file. */
+  /** `requires`: required files of the class. The name of a loose file can contain their names. */
   constructor({ members, kind }: Pick<Roster, "members" | "kind">, requires: readonly string[] = []) {
     this.#kind = kind;
     this.#members = members;
@@ -46,12 +48,12 @@ export class StudentIndex {
     this.#folders = new FolderNames(members, this.#teams, requires);
   }
 
-  /** Whether a name at the top of an export may mean anybody of the class. */
+  /** Whether a name at the top of an export can mean a student of the class. */
   knows(name: string, is: "file" | "folder"): boolean {
     return this.#folders.match(name, is).is !== "unknown";
   }
 
-  /** All works of one export together: P5 compares them with each other. */
+  /** Takes all submissions of one export, because P5 compares them with each other. */
   matchAll(all: readonly Says[]): readonly Match[] {
     const blind = blindNames(all);
     const read = all.map((says) => this.#read(says, blind));
@@ -70,7 +72,7 @@ export class StudentIndex {
       case "canvas":
         return this.#numbered(says.name, { kinds: this.#kind === "canvas" ? ["id"] : [], text: says.user });
       case "canvas-anonymous":
-        // Its id is made for the export. Nobody in a roster has it.
+        // The export created this id, so no roster contains it.
         return { is: "match", match: { is: "unknown", near: null } };
       case "moodle": {
         const name = blind.has(says.name) || isParticipantWord(lastPart(says.name)) ? "" : says.name;
@@ -109,13 +111,13 @@ export class StudentIndex {
     return { is: "ambiguous", among, why: "the student is not in the group that the name says" };
   }
 
-  /** S2, else a clue. */
+  /** Applies S2. Otherwise returns a clue. */
   #numbered(said: string, key: Clue["keys"][number]): Read {
     const team = said === "" ? null : this.#team(said);
     const name = team === null ? this.#withoutTeam(said) : said;
     const clue = { keys: [key], name };
     if (team === null) return { is: "clues", clues: [clue] };
-    // A group may be called like a student. The student's own number then decides for the student, everything else is a question.
+    // A group can have a student's name. Then the student's own number decides for the student; any other case is a question.
     const person = this.#people.find(clue);
     const numbered = this.#people.find({ keys: [key], name: "" });
     const nameless = numbered.is === "one" && spellingsOf(numbered.who).size === 0 ? [numbered.who] : [];
@@ -136,7 +138,7 @@ export class StudentIndex {
     return { is: "ambiguous", among, why: "the roster spells this group in several ways" };
   }
 
-  /** Moodle writes "GROUP-NAME" for each member of a group that hands in together. */
+  /** Moodle writes "GROUP-NAME" for each member of a group that submits together. */
   #withoutTeam(said: string): string {
     for (let at = said.indexOf("-"); at > 0; at = said.indexOf("-", at + 1)) {
       const rest = said.slice(at + 1).trim();
@@ -145,7 +147,7 @@ export class StudentIndex {
     return said;
   }
 
-  /** One work of everybody who handed it in together. If one of them is not known for sure, the work is not matched. */
+  /** One submission of several people. If one of them is not known for certain, the submission is not matched. */
   #together(clues: readonly Clue[], found: readonly Identified<Member>[]): Match {
     const by = [...new Set(found.flatMap((one) => (one.is === "one" ? [one.who] : [])))];
     const doubtful = found.find((one) => one.is === "question");
@@ -190,14 +192,14 @@ export class StudentIndex {
   }
 }
 
-/** When marking is blind, all participants have the same word for a name, in the site's language. */
+/** With blind marking, all participants have the same word as their name, in the site's language. */
 function blindNames(all: readonly Says[]): ReadonlySet<string> {
   const names = all.flatMap((says) => (says.by === "moodle" ? [says.name] : []));
   const [first] = names;
   return new Set(first !== undefined && names.length > 2 && names.every((name) => name === first) ? [first] : []);
 }
 
-/** Behind the group's name, when groups hand in together. */
+/** The text after the group's name, when groups submit together. */
 function lastPart(name: string): string {
   return name.slice(name.lastIndexOf("-") + 1).trim();
 }

@@ -1,9 +1,9 @@
 /**
- * The key that names each member in the class. Pure.
+ * Chooses the key that names each student in the class. Pure.
  *
- * K1  A member's key is the first there is of id, participant number, login, e-mail address, SIS id and name.
- * K2  Keys are unique across kinds. If one member's login is another's id, the id keeps it and the login's owner takes the next kind.
- * K3  The order of rows means nothing, because one kind never has the same text twice (ROSTER_DUPLICATE).
+ * K1  A student's key is the first existing one of id, participant number, login, e-mail address, SIS id and name.
+ * K2  Keys are unique across kinds. If one student's login is another's id, the id keeps it and the login's owner gets the next kind.
+ * K3  The order of rows has no effect, because one kind never has the same text twice (ROSTER_DUPLICATE).
  */
 import { plainKey } from "@markmill/grading";
 import type { Member } from "./member.ts";
@@ -27,7 +27,7 @@ export function memberKeys(people: readonly Omit<Member, "key">[]): readonly str
     }
     for (const key of keys.values()) taken.add(plainKey(key));
   }
-  // Every text of these members is somebody else's key. The kind in front of it makes it their own.
+  // Every text of these students is another student's key. A prefix with the kind makes it unique.
   for (const [at, person] of people.entries()) {
     if (keys.has(at)) continue;
     const kind = order.find((one) => (person[one] ?? "") !== "") ?? "name";

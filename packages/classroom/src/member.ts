@@ -1,31 +1,31 @@
-// Who is in the class. A member is never made from a guess: what a roster or an export says of a person, and no more.
+// Describes a student of the class. It holds only the facts that a roster or an export states, never a guess.
 import type { Place } from "@markmill/definition";
 import type { AiConsent } from "@markmill/grading";
 
 export interface Member {
-  /** Names the member in this class: the first there is of id, participant number, login, e-mail, SIS id, name. */
+  /** Names the student in this class: the first existing one of id, participant number, login, e-mail, SIS id, name. */
   readonly key: string;
-  /** Given name first, as it is read out. */
+  /** Given name first, as it is read aloud. */
   readonly name: string;
-  /** "Last, First", where a source says which is which. */
+  /** "Last, First", if a source distinguishes the two. */
   readonly sortableName?: string;
-  /** Digits and zeros as they stand: 007 is not 7. In a roster from Canvas it is Canvas's number of the user. */
+  /** Digits and zeros are kept: 007 is not 7. In a Canvas roster it is Canvas's user number. */
   readonly id?: string;
   /** Moodle's number of the participant in one assignment. It is never compared with the id. */
   readonly participant?: string;
   readonly sisId?: string;
   readonly login?: string;
   readonly email?: string;
-  /** At a git host. */
+  /** The student's name at a git host. */
   readonly handle?: string;
-  /** Address of the repository with the work, as it was given. */
+  /** Address of the repository with the submission, as written. */
   readonly repository?: string;
   readonly section?: string;
   readonly group?: string;
-  /** In which feedback is written, as the roster spells it. */
+  /** The language of the feedback, as the roster spells it. */
   readonly language?: string;
   readonly aiConsent?: AiConsent;
-  /** When the work was handed in, where the roster is a worksheet that says so. */
+  /** The submission time, if the roster is a worksheet that contains it. */
   readonly submittedAt?: string;
   readonly at?: Place;
 }

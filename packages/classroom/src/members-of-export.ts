@@ -1,9 +1,9 @@
 /**
- * Without a roster, the people whom an export itself names. Pure.
+ * Lists the people whom an export names, for classes without a roster. Pure.
  *
  * E1  One person has one key. If several people have one Gradescope student number, their e-mail addresses are their keys.
- * E2  A number that comes with several names is several people, each with a label of their own.
- * E3  Two works with the same bare name, and no key, are of two people.
+ * E2  A number that occurs with several names means several people, each with a separate label.
+ * E3  Two submissions with the same name and no key belong to two people.
  */
 import { plainKey, plainName } from "@markmill/grading";
 import type { Submitter, Work } from "./layout.ts";

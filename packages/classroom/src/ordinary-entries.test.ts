@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { readClassFolder } from "./read-class-folder.ts";
 import { folderOf } from "./testing-class.ts";
 
-it("a login, handle or name that is an ordinary word is told with the student and the line of the roster", async () => {
+it("a login, handle or name that is an ordinary word is reported with the student and the roster line", async () => {
   const folder = folderOf({
     "class.yaml": "submissions: works\nroster: roster.csv\nrubric: rubric.md\n",
     "rubric.md": "The median of a list.",

@@ -1,6 +1,6 @@
 /**
- * Warns about members whose name, id, login or handle is an ordinary word. Taking such a word out of every work would damage programs and
- * tasks, so it stays in the works of others (scrub.ts); the teacher is told which entries these are.
+ * Warns about students whose name, id, login or handle is an ordinary word. Removing such a word from every submission would damage
+ * programs and tasks, so it stays in other students' submissions (scrub.ts). The teacher gets a list of these entries.
  */
 import { readFile } from "node:fs/promises";
 import type { Finding } from "@markmill/definition";
@@ -31,7 +31,7 @@ export function ordinaryEntries(members: readonly Member[], authored: AuthoredWo
   });
 }
 
-/** Words of the teacher's files; a file that cannot be read adds none. */
+/** Words of the teacher's files. A file that cannot be read adds none. */
 export async function wordsOfFiles(paths: readonly string[]): Promise<AuthoredWords> {
   return authoredWords(await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => ""))));
 }

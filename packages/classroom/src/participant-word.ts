@@ -1,4 +1,7 @@
-/** Moodle's word for a participant, which it writes before a number ("Participant 4102", "Teilnehmer/in 4102") and, when marking is blind, instead of a name. */
+/**
+ * Recognises Moodle's word for a participant. Moodle writes it before a number ("Participant 4102", "Teilnehmer/in 4102") and, with blind
+ * marking, instead of a name.
+ */
 
 /** In plain letters. Moodle's languages add endings: Teilnehmer/in, Teilnehmer*in, Teilnehmende. */
 const stems = [
@@ -15,13 +18,13 @@ export function isParticipantWord(text: string): boolean {
     .replaceAll("ı", "i")
     .replaceAll(/[^\p{L}]+/gu, " ")
     .trim();
-  // At most an ending after it: "Teilnehmer in", "participant e". A name has a word of its own.
+  // At most an ending may follow: "Teilnehmer in", "participant e". A person's name contains at least one other word.
   return stems.some(
     (stem) => plain.startsWith(stem.normalize("NFKD").replaceAll(/\p{M}/gu, "")) && plain.length <= stem.length + 8,
   );
 }
 
-/** "Participant 4102" in its two parts; null: the text does not end with a number behind a word. */
+/** Splits "Participant 4102" into its two parts. null: the text does not end with a word and a number. */
 export function splitParticipant(text: string): { readonly word: string; readonly number: string } | null {
   const found = /^(?<word>.*\D)(?<number>\d+)$/su.exec(text.trim());
   const { word, number } = found?.groups ?? {};

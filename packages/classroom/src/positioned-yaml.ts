@@ -1,4 +1,4 @@
-// YAML (and JSON, which is YAML) checked by a schema, with every complaint at its place in the file.
+// Reads YAML (and JSON, which is YAML), checks it with a schema, and reports every error at its place in the file.
 import type { Place, Report } from "@markmill/definition";
 import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";

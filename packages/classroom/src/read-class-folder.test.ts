@@ -10,11 +10,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-describe("a .cfg.json where a class is wanted", () => {
+describe("a .cfg.json in place of a class", () => {
   it.each([
     ["good.cfg.json", '{"workflow_files": ["a.wf.md", "b.wf.md"], "repeats": 3}', ["CFG_NOT_A_CLASS"], "of 6 runs"],
     ["BAD.CFG.JSON", '{"workflow_files": ["a.wf.md"], "repeats": "x"}', ["CFG_VALUE", "CFG_NOT_A_CLASS"], "is a batch"],
-  ])("is refused by name, with what is wrong in it (%s)", async (name, text, codes, says) => {
+  ])("is refused by name, with the errors in it (%s)", async (name, text, codes, says) => {
     const file = join(folder, name);
     await writeFile(file, text);
     const read = await readClassHead(file);
@@ -25,7 +25,7 @@ describe("a .cfg.json where a class is wanted", () => {
   });
 });
 
-describe("what is wrong with a class is told at its place", () => {
+describe("errors in a class are reported at their place", () => {
   const told = async (name: string, text: string | null) => {
     const at = join(folder, name);
     if (text !== null) {
@@ -36,14 +36,14 @@ describe("what is wrong with a class is told at its place", () => {
     return read.findings.map(({ code, at: { line, column }, message }) => `${code}:${line}:${column} ${message}`);
   };
 
-  it("files that are not there, at the key that names them", async () => {
+  it("missing files, at the key that names them", async () => {
     expect(await told("missing", "submissions: s\nworkflow: nope.wf.md\nroster: no.csv\n")).toEqual([
       "CLASS_FILE_MISSING:2:11 workflow: there is no file nope.wf.md.",
       "CLASS_FILE_MISSING:3:9 roster: there is no file no.csv.",
     ]);
   });
 
-  it("values of the wrong kind, with the kind that is expected", async () => {
+  it("values of the wrong kind, with the expected kind", async () => {
     const [budget] = await told("budget", "submissions: s\nbudget: lots\n");
     expect(budget).toBe(
       "CLASS_VALUE:2:9 budget: expected an amount such as $5, or class: $5 and student: $0.20 below it.",
@@ -51,13 +51,13 @@ describe("what is wrong with a class is told at its place", () => {
     expect(await told("list", "- a\n- b\n")).toEqual([expect.stringMatching(/^CLASS_VALUE:1:1 the file: /)]);
   });
 
-  it("a path with nothing at it, before anything else is asked for", async () => {
+  it("a path that does not exist, before any other check", async () => {
     expect(await told("nowhere", null)).toEqual([
       expect.stringMatching(/^CLASS_PATH_MISSING:1:1 there is nothing at /),
     ]);
   });
 
-  it("takes only a file that is named class.yaml for one: trust is asked about that name", async () => {
+  it("treats only a file named class.yaml as a class file, because trust is granted for that name", async () => {
     const at = join(folder, "named");
     await mkdir(at, { recursive: true });
     for (const name of ["class.yaml", "other-class.yaml"])

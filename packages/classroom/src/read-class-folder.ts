@@ -1,4 +1,4 @@
-/** `markmill grade PATH`: a folder with class.yaml, or an export alone. Says all that is wrong before anything is begun. */
+/** Reads the PATH of `markmill grade PATH`: a folder with class.yaml, or an export alone. It reports all errors before any run starts. */
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { type Finding, Report } from "@markmill/definition";
@@ -14,7 +14,7 @@ import { type Roster, readRoster } from "./roster.ts";
 
 interface ClassFolder {
   readonly class: ClassFile;
-  /** Of class.yaml, or of the export. */
+  /** The folder of class.yaml or of the export. */
   readonly folder: string;
   readonly roster: Roster | null;
   readonly intake: ClassIntake;
@@ -28,14 +28,14 @@ export const CLASS_FILE = "class.yaml";
 
 export interface ClassHead {
   readonly class: ClassFile;
-  /** Of class.yaml, or of the export. */
+  /** The folder of class.yaml or of the export. */
   readonly folder: string;
   /** Whether there is a class.yaml. */
   readonly described: boolean;
   readonly roster: Roster | null;
-  /** Where the submissions are. */
+  /** The folder or archive with the submissions. */
   readonly submissions: string;
-  /** Names at the top of the submissions that are the teacher's. */
+  /** Names in the submissions' top folder that belong to the teacher. */
   readonly without: readonly string[];
 }
 
@@ -44,11 +44,11 @@ export type ReadClassHead =
   | { readonly ok: false; readonly findings: readonly Finding[] };
 
 export interface HeadOptions {
-  /** Of an export without a class.yaml; paths count from the working directory. */
+  /** The roster for an export without a class.yaml. Paths are relative to the working directory. */
   readonly roster?: string;
 }
 
-/** Everything but the submissions. */
+/** Reads everything except the submissions. */
 export async function readClassHead(path: string, options: HeadOptions = {}): Promise<ReadClassHead> {
   const report = new Report<ClassFindingCode>();
   const batch = /\.cfg\.json$/i.test(path) ? await readFile(path, "utf8").catch(() => null) : null;
@@ -123,7 +123,7 @@ export async function readClassHead(path: string, options: HeadOptions = {}): Pr
   return { ok: true, head, findings: report.findings };
 }
 
-/** With what is wrong in it, if anything is. */
+/** Refuses the file, and reports the errors in it. */
 function refuseCfg(text: string, file: string): readonly Finding[] {
   const report = new Report<ClassFindingCode>();
   const { batch, findings } = readCfgBatch(text, file);
@@ -138,7 +138,7 @@ function refuseCfg(text: string, file: string): readonly Finding[] {
   return report.findings;
 }
 
-/** The submissions of a class whose head was read. */
+/** Reads the submissions of a class whose head was read. */
 export async function readClassWorks(
   head: ClassHead,
   options: Pick<IntakeOptions, "take" | "limits" | "without" | "choices"> & { readonly git?: GitAccess } = {},
@@ -152,7 +152,7 @@ export async function readClassWorks(
       ...(deadline === undefined ? {} : { deadline: deadline + found.late.graceMs }),
       ...(git === undefined ? {} : { access: git }),
       folder,
-      // Addresses of class.yaml's own making are the teacher's choice, unless it may be a stranger's.
+      // The teacher chose the addresses that class.yaml builds, unless the file can be a stranger's.
       allow: repositories?.from === ROSTER || repositories?.withheld === true ? repositories.allow : ("any" as const),
     };
     const intake = await readClass(submissions, {
@@ -205,7 +205,7 @@ export async function readClassFolder(
   return { ...read, findings: [...head.findings, ...read.findings] };
 }
 
-/** An export without a class.yaml: everything by default. */
+/** An export without a class.yaml: all settings have their defaults. */
 function plainClass(path: string, roster: string | undefined): ReturnType<typeof readClassFile> {
   const written = [`submissions: ${JSON.stringify(resolve(path))}`];
   if (roster !== undefined) written.push(`roster: ${JSON.stringify(resolve(roster))}`);

@@ -7,7 +7,7 @@ const at = (text: string, zone?: string) => {
   return read.is === "read" ? new Date(read.at).toISOString() : read.why;
 };
 
-describe("a time", () => {
+describe("reading a time", () => {
   it.each([
     "Friday, 13 November 2026, 5:16 PM",
     "Friday, November 13, 2026, 5:16 PM",
@@ -37,7 +37,7 @@ describe("a time", () => {
     "2026-11-13T17:16:00",
     "2026-11-13_17-16-00",
     "20261113-171600",
-  ])("%s is read in the zone of the class", (text) => {
+  ])("gives the time %s in the zone of the class", (text) => {
     expect(at(text)).toBe("2026-11-13T17:16:00.000Z");
     expect(at(text, "Europe/Berlin")).toBe("2026-11-13T16:16:00.000Z");
     expect(at(text, "-08:00")).toBe("2026-11-14T01:16:00.000Z");
@@ -51,7 +51,7 @@ describe("a time", () => {
     ["2026-11-13 17:16 UTC", "2026-11-13T17:16:00.000Z"],
     ["2026-11-13T17:16:00,5Z", "2026-11-13T17:16:00.500Z"],
     ["Friday, 13 November 2026, 5:16 PM UTC", "2026-11-13T17:16:00.000Z"],
-  ])("%s says its own distance from UTC", (text, instant) => {
+  ])("uses the offset from UTC in %s", (text, instant) => {
     expect(at(text, "Asia/Tokyo")).toBe(instant);
     expect(readInstant(text)).toMatchObject({ zoned: true });
   });
@@ -86,7 +86,7 @@ describe("a time", () => {
     ["tomorrow", "no form"],
     ["", "no form"],
     ["1762963200", "no form"],
-  ])("%j is refused", (text, why) => {
+  ])("refuses %j", (text, why) => {
     expect(readInstant(text)).toMatchObject({ is: "unreadable", why: expect.stringContaining(why) });
   });
 
@@ -96,16 +96,16 @@ describe("a time", () => {
     ["12 November 2026, 11:59 p.m.", "2026-11-12T23:59:00.000Z"],
     ["29 February 2028, 5:16 AM", "2028-02-29T05:16:00.000Z"],
     ["5/5/2026 17:16", "2026-05-05T17:16:00.000Z"],
-  ])("%s is %s", (text, instant) => expect(at(text)).toBe(instant));
+  ])("reads %s as %s", (text, instant) => expect(at(text)).toBe(instant));
 
-  it("in the hour that autumn repeats is the earlier one, and in the hour that spring omits it is after the change", () => {
+  it("chooses the earlier instant in the hour that autumn repeats, and the hour after the change in the hour that spring omits", () => {
     expect(at("2026-10-25 02:30", "Europe/Berlin")).toBe("2026-10-25T00:30:00.000Z");
     expect(at("2026-10-25 03:30", "Europe/Berlin")).toBe("2026-10-25T02:30:00.000Z");
     expect(at("2026-03-29 02:30", "Europe/Berlin")).toBe("2026-03-29T01:30:00.000Z");
     expect(at("2026-03-29 03:30", "Europe/Berlin")).toBe("2026-03-29T01:30:00.000Z");
   });
 
-  it("that exists is read as itself, whatever it is", () => {
+  it("returns the same instant for any time in ISO 8601", () => {
     const year = 365 * 86_400_000;
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 80 * year }), (ms) => {
@@ -116,12 +116,12 @@ describe("a time", () => {
 });
 
 describe("a time zone", () => {
-  it("is a name of the data base", () => {
+  it("is a name of the IANA database", () => {
     expect(["Europe/Berlin", "UTC", "America/Argentina/Buenos_Aires"].map(isTimeZone)).toEqual([true, true, true]);
     expect(["Berlin", "", "MEZ?", "../x", "+01:00"].map(isTimeZone)).toEqual([false, false, false, false, false]);
   });
 
-  it("is taken from the end of a text", () => {
+  it("is read from the end of a text", () => {
     expect(["2026-11-20T23:59:00+01:00", "2026-11-20 23:59 -0330", "2026-11-20T23:59Z"].map(zoneOfText)).toEqual([
       "+01:00",
       "-03:30",

@@ -1,22 +1,22 @@
 /**
- * Times as people and platforms write them. Pure.
+ * Reads times as people and platforms write them. Pure.
  *
  * I1  A time that does not exist (30 February, 24:61, month 13) is refused. It never becomes a neighbouring time.
- * I2  A weekday that contradicts its date is refused: one of the two is wrong, and nobody knows which.
- * I3  A time without a distance from UTC is read in the zone that the caller names, and `zoned` says so. In the hour that a zone has twice the
- *     earlier instant counts, for the student.
+ * I2  A weekday that contradicts its date is refused: one of the two is wrong, and it is unknown which.
+ * I3  A time without an offset from UTC is read in the zone that the caller names, and `zoned` reports this. In the hour that a zone
+ *     repeats, the earlier instant counts, in favour of the student.
  * I4  A date such as 05/11/2026 has two meanings and is refused. 13/11/2026 has one.
  *
- * Read are ISO 8601; Moodle's long dates in English, German, French, Spanish, Italian, Portuguese and Dutch; Canvas's "Nov 13, 2026 at 5:16pm";
- * Gradescope's "2026-11-13 17:16:05 -0800"; 13.11.2026 17:16; and times in file names, 2026-11-13_17-16-05.
+ * Supported are ISO 8601; Moodle's long dates in English, German, French, Spanish, Italian, Portuguese and Dutch; Canvas's "Nov 13, 2026 at
+ * 5:16pm"; Gradescope's "2026-11-13 17:16:05 -0800"; 13.11.2026 17:16; and times in file names, 2026-11-13_17-16-05.
  */
 
 export type ReadInstant =
-  /** Milliseconds since 1970. zoned: the text says its distance from UTC. */
+  /** Milliseconds since 1970. `zoned`: the text contains its offset from UTC. */
   | { readonly is: "read"; readonly at: number; readonly zoned: boolean }
   | { readonly is: "unreadable"; readonly why: string };
 
-/** Name of the IANA data base, or an offset such as +01:00. */
+/** A name of the IANA database, or an offset such as +01:00. */
 export type TimeZone = string;
 
 const monthNames: readonly (readonly string[])[] = [
@@ -33,7 +33,7 @@ const monthNames: readonly (readonly string[])[] = [
   ["november", "novembre", "noviembre", "novembro", "nov"],
   ["december", "dezember", "decembre", "diciembre", "dicembre", "dezembro", "dec", "dez", "dic"],
 ];
-/** From Sunday, as Date counts. */
+/** The week begins with Sunday, as in Date. */
 const dayNames: readonly (readonly string[])[] = [
   ["sunday", "sonntag", "dimanche", "domingo", "domenica", "zondag", "sun", "so", "dim", "dom", "zo"],
   ["monday", "montag", "lundi", "lunes", "lunedi", "segunda", "segunda feira", "maandag", "mon", "mo", "lun", "seg"],
@@ -72,7 +72,7 @@ interface Parts {
   readonly second: number;
   readonly millisecond: number;
   readonly weekday: number | null;
-  /** Minutes east of UTC; null: the text does not say. */
+  /** Minutes east of UTC. null: the text contains no offset. */
   readonly offset: number | null;
 }
 
@@ -99,7 +99,7 @@ export function readInstant(text: string, zone: TimeZone = "UTC"): ReadInstant {
   return { is: "read", at: inZone(local, zone), zoned: false };
 }
 
-/** Letters without accents and case, one blank between words, commas gone. */
+/** Removes accents, case and commas, and leaves one blank between words. */
 function plain(text: string): string {
   return text
     .normalize("NFKD")
@@ -125,7 +125,7 @@ function isoParts(text: string): Parts | null {
   };
 }
 
-/** A date in words or with dots or strokes, then a time. A text: why not. */
+/** Reads a date in words, or with dots or slashes, and then a time. A string result is the reason for a refusal. */
 function wordParts(text: string): Parts | string | null {
   const date =
     /^(?:(?<weekday>[a-z]+(?:-feira)?)\.? )?(?:(?:den|le|el) )?(?:(?<day>\d{1,2})(?:\.|er|st|nd|rd|th)? (?:de |of )?(?<month>[a-z]+)\.? (?:de |del )?(?<year>\d{4})|(?<month2>[a-z]+)\.? (?<day2>\d{1,2})(?:st|nd|rd|th)? (?<year2>\d{4})|(?<one>\d{1,2})(?<mark>[./-])(?<other>\d{1,2})\k<mark>(?<year3>\d{4})) (?<time>.+)$/.exec(
@@ -161,7 +161,7 @@ function dayOf(
     return { year: Number(date["year"] ?? date["year2"]), month: month + 1, day: Number(date["day"] ?? date["day2"]) };
   }
   const [first, second] = [Number(one), Number(other)];
-  // Only Germans and their neighbours write dots, and they write the day first.
+  // German-speaking countries and their neighbours write dots, and they write the day first.
   if (mark === "." || first > 12) return { year: Number(year3), month: second, day: first };
   if (second > 12) return { year: Number(year3), month: first, day: second };
   if (first === second) return { year: Number(year3), month: first, day: second };
@@ -175,7 +175,7 @@ function offsetOf(zone: string): number {
   return Number(minutes) > 59 ? Number.NaN : sign === "-" ? -offset : offset;
 }
 
-/** I1, I2. */
+/** See I1 and I2 in the file header. */
 function impossible({ year, month, day, hour, minute, second, weekday, offset }: Parts, local: number): string | null {
   if (month < 1 || month > 12) return `there is no month ${month}`;
   const date = new Date(local);
@@ -192,17 +192,17 @@ function impossible({ year, month, day, hour, minute, second, weekday, offset }:
 
 const two = (value: number) => String(value).padStart(2, "0");
 
-/** I3. */
+/** See I3 in the file header. */
 function inZone(local: number, zone: TimeZone): number {
   const day = 86_400_000;
   const offsets = [local - day, local + day].map((around) => zoneOffset(zone, around));
   const instants = offsets.map((offset) => local - offset);
   const fitting = instants.filter((at, index) => zoneOffset(zone, at) === offsets[index]);
-  // In the hour that spring leaves out, the offset before the change counts.
+  // In the hour that spring omits, the offset before the change counts.
   return fitting.length === 0 ? (instants[0] ?? local) : Math.min(...fitting);
 }
 
-/** Milliseconds east of UTC at that instant. */
+/** The offset in milliseconds east of UTC at that instant. */
 function zoneOffset(zone: TimeZone, at: number): number {
   const fixed = /^[+-]\d{2}:\d{2}$/.test(zone) ? offsetOf(zone) : null;
   if (fixed !== null) return fixed * 60_000;
@@ -227,7 +227,7 @@ function formatOf(zone: TimeZone): Intl.DateTimeFormat {
   return format;
 }
 
-/** A zone of the IANA data base, such as Europe/Berlin, or UTC. */
+/** A zone of the IANA database, such as Europe/Berlin, or UTC. */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false;
   try {
@@ -238,7 +238,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The offset that a text ends with, as a zone; null: none. */
+/** The offset at the end of a text, as a zone. null: there is none. */
 export function zoneOfText(text: string): TimeZone | null {
   const [, zone] = /(Z|UTC|GMT|[+-]\d{2}:?\d{2})\s*$/i.exec(text) ?? [];
   if (zone === undefined) return null;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readAddress, repositoryIdentity } from "./repository-address.ts";
 
-describe("an address of a repository", () => {
+describe("the address of a repository", () => {
   it.each([
     ["https://github.com/ada/sheet3.git", "https://github.com/ada/sheet3.git"],
     [" HTTPS://Git.School.example:8443/a/b ", "https://git.school.example:8443/a/b"],
@@ -14,7 +14,7 @@ describe("an address of a repository", () => {
     ["git@h:/srv/x.git", "ssh://git@h/srv/x.git"],
     ["https://h:443/a/%78%20y/", "https://h/a/x%20y"],
     ["https://0x7f.1/x", "https://127.0.0.1/x"],
-  ])("%s is taken", async (written, given) => {
+  ])("%s is accepted", async (written, given) => {
     expect((await readAddress(written)).url).toBe(given);
   });
 
@@ -84,7 +84,7 @@ describe("an address of a repository", () => {
     await expect(readAddress(written)).rejects.toMatchObject({ code: "SUBMISSION_REFUSED" });
   });
 
-  it("that is refused repeats no password", async () => {
+  it("is refused without repeating the password", async () => {
     for (const written of [
       ...["https://u:secret@h/x", "ssh://a:secret@h/x", "u:secret@h:x", "https://secret@h/x", "https://u:a@secret@h/x"],
       ...["https://u:a/secret@h/x", "ftp://secret@h/x"],
@@ -95,7 +95,7 @@ describe("an address of a repository", () => {
     }
   });
 
-  it("names one repository, however it is written", async () => {
+  it("has one identity in all its spellings", async () => {
     const written = [
       ...[
         "https://github.com/ada/sheet3",
@@ -121,7 +121,7 @@ describe("an address of a repository", () => {
     });
     afterAll(() => rm(folder, { recursive: true, force: true }));
 
-    it("is taken below the folder of the class, and nowhere else, by a link neither", async () => {
+    it("is accepted only below the folder of the class, also if a link leads out of it", async () => {
       const places = { folder: join(folder, "class") };
       const { url } = await readAddress(`file://${folder}/class/repos/ada.git`, places);
       expect(url).toMatch(/class\/repos\/ada\.git$/);

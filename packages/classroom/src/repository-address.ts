@@ -1,10 +1,10 @@
 /**
- * The address of a repository, taken apart and put together again from pieces that mean one thing only. It may come from a roster that students
- * filled in: whatever could be read as a flag, a command, a password or another place is refused, and what is left is what git gets.
+ * Parses the address of a repository and rebuilds it from unambiguous parts. It can come from a roster that students filled in. Therefore
+ * any text that can be read as a flag, a command, a password or another place is refused, and git gets only the rebuilt address.
  *
- * A1  One place has one spelling: case and form of the host, the usual port, percent-encoding and slashes at the end do not count. So what is
- *     compared with an allowed place (allowed-place.ts) is what git gets.
- * A2  No message repeats what may be a password.
+ * A1  One place has one spelling: case and form of the host, the usual port, percent-encoding and slashes at the end do not count. So the
+ *     address compared with an allowed place (allowed-place.ts) is the address that git gets.
+ * A2  No message repeats a possible password.
  */
 import { realpath } from "node:fs/promises";
 import { sep } from "node:path";
@@ -15,25 +15,25 @@ export type RepositoryAddress = RemoteAddress | FileAddress;
 export interface RemoteAddress {
   readonly scheme: "https" | "ssh";
   readonly user: string | null;
-  /** In lower case; an address of IPv6 in brackets. */
+  /** In lower case. An IPv6 address is in brackets. */
   readonly host: string;
-  /** null: the usual one. */
+  /** null: the default port. */
   readonly port: number | null;
-  /** Of the path, decoded. */
+  /** The decoded segments of the path. */
   readonly segments: readonly string[];
-  /** As git gets it. */
+  /** The address that git gets. */
   readonly url: string;
 }
 
 interface FileAddress {
   readonly scheme: "file";
-  /** With all links followed. */
+  /** The path after all links were resolved. */
   readonly path: string;
   readonly url: string;
 }
 
 export interface AddressPlaces {
-  /** Below this folder repositories are read as files; absent: nowhere. */
+  /** Repositories below this folder are read as files. Absent: no files are read. */
   readonly folder?: string;
 }
 
@@ -42,7 +42,7 @@ const userName = /^[a-z0-9_][a-z0-9_.-]{0,63}$/i;
 const longest = 2_000;
 const usualPorts = { https: 443, ssh: 22 } as const;
 
-/** Throws SUBMISSION_REFUSED with what is wrong. */
+/** Throws SUBMISSION_REFUSED with a description of the error. */
 export async function readAddress(written: string, { folder }: AddressPlaces = {}): Promise<RepositoryAddress> {
   const parts = takeApart(written);
   const no = refusing(written);
@@ -89,7 +89,7 @@ function remoteAddress(scheme: "https" | "ssh", rest: string, no: Refusing): Rem
   }
   if (login !== undefined && !userName.test(login))
     throw no("holds a password, or a user that is none", "Write ssh://USER@HOST/PATH.");
-  // Numbers that are an IPv4 address in another spelling become that address.
+  // Other spellings of an IPv4 address become that address.
   const host = new URL(`https://${name}/`).hostname;
   const segments = path
     .replace(/(?<!\/)\/+$/, "")
@@ -103,15 +103,15 @@ function remoteAddress(scheme: "https" | "ssh", rest: string, no: Refusing): Rem
   return { scheme, user, host, port, segments: plain, url: `${before}/${plain.map(encodeURI).join("/")}` };
 }
 
-/** A piece that every host takes for one name: none that is empty, leads up, is a flag, or would be decoded once more. */
+/** A segment that every host reads as one name: not empty, not `..`, not a flag, and not decoded again. */
 function isPlain(segment: string): boolean {
   return !/^$|^\.{1,2}$|^-|[/\\%;?#\p{Cc}\p{Cf}]/u.test(segment);
 }
 
-/** What leads out of the folder, by a link too, is as if it were not there. */
+/** A path that leaves the folder, also through a link, is treated as missing. */
 async function fileAddress(rest: string, folder: string | undefined, no: Refusing): Promise<FileAddress> {
   const outside = no("lies outside the folder of the class", "Put the repositories below the folder of class.yaml.");
-  // Piece by piece: one that a roster gave stays one.
+  // Decodes segment by segment, so that a segment from a roster stays one segment.
   const pieces = rest.split("/").map(decoded);
   if (
     folder === undefined ||
@@ -122,11 +122,11 @@ async function fileAddress(rest: string, folder: string | undefined, no: Refusin
   const path = pieces.join("/");
   const [real, base] = await Promise.all([realpath(path).catch(() => null), realpath(folder).catch(() => null)]);
   if (real === null || base === null || !real.startsWith(base.endsWith(sep) ? base : base + sep)) throw outside;
-  // git decodes it once more.
+  // git decodes the path once more.
   return { scheme: "file", path: real, url: `file://${encodeURI(real)}` };
 }
 
-/** Hosts by which the same repositories are reached over ssh where its port is closed. */
+/** Hosts that serve the same repositories over ssh where its port is closed. */
 const otherNames: Readonly<Record<string, string>> = {
   "ssh.github.com": "github.com",
   "altssh.gitlab.com": "gitlab.com",
@@ -134,8 +134,9 @@ const otherNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * The same for all spellings of one repository: scheme, user, port, case and `.git` do not count, since most hosts take no notice of them. Two
- * that differ in no more than that are one, rather than two works of which one is somebody else's.
+ * The same text for all spellings of one repository. Scheme, user, port, case and `.git` do not count, because most hosts ignore them. Two
+ * addresses that differ only in these are treated as one repository. Otherwise a student could hand in another student's repository as a
+ * second one.
  */
 export function repositoryIdentity(address: RepositoryAddress): string {
   const [host, path] =
@@ -164,7 +165,7 @@ function refusing(written: string): Refusing {
     new SubmissionError("SUBMISSION_REFUSED", `${showName(withoutSecret(written.trim()))} ${why}.`, fix);
 }
 
-/** A2: whatever stands before the last @ is not repeated, but for the user of ssh, and nothing after a question mark. */
+/** A2: a message does not contain the text before the last @, except the ssh user, nor the text after a question mark. */
 function withoutSecret(written: string): string {
   const text = written.replace(/([?#])[\s\S]+$/, "$1…");
   const [, scheme = "", before = "", after = ""] = /^([a-z][a-z0-9+.-]*:\/\/)?(.*)@(.*)$/is.exec(text) ?? [];

@@ -1,9 +1,10 @@
 /**
- * Repositories of a class as an export: one work per member, fetched when it is read. A repository that cannot be had stops that work alone.
+ * Presents the repositories of a class as an export: one submission per student, fetched when it is read. A failed fetch stops only that
+ * submission.
  *
- * R1  One repository is one work. Members of one group who name the same hand in one work of the group, or of their own where the group has
- *     several such repositories: they are no attempts of each other. Where others name the same, nobody knows whose it is, and it is fetched
- *     for none of them.
+ * R1  One repository is one submission. If members of one group name the same repository, it is a submission of the group. If the group has
+ *     several such repositories, it is a submission of these members, so that the repositories are not attempts of each other. If other
+ *     students name the same repository, its owner is unknown, and it is fetched for none of them.
  */
 import type { SubmissionLimits } from "@markmill/grading/submission";
 import { SubmissionError } from "@markmill/grading/submission";
@@ -14,11 +15,11 @@ import type { Work } from "./layout.ts";
 import type { Member } from "./member.ts";
 import { type RepositoryAddress, readAddress, repositoryIdentity } from "./repository-address.ts";
 
-/** In class.yaml: each student's address stands in the roster. */
+/** The value in class.yaml for addresses that are in the roster. */
 export const ROSTER = "roster";
 
 export interface RepositoryOptions extends Omit<FetchOptions, "limits"> {
-  /** Below this folder repositories are read as files. */
+  /** Repositories below this folder are read as files. */
   readonly folder: string;
 }
 
@@ -75,7 +76,7 @@ export async function repositorySource(
   };
 }
 
-/** Of several who name the same; null: it is one alone, or they are not of one group. */
+/** The group of several students who name the same repository. null: a single student, or not one group. */
 function groupOf([first, ...others]: readonly [Member, ...Member[]]): string | null {
   if (others.length === 0 || first.group === undefined) return null;
   return others.every(({ group }) => group === first.group) ? first.group : null;
@@ -100,7 +101,7 @@ function refuse(member: Member, by: readonly Member[]): Promise<never> {
   );
 }
 
-/** null: the roster does not say what the address needs. A value stands in it as one piece of a path, whatever its letters. */
+/** Returns null if the roster lacks a value that the address needs. A value becomes one segment of the path, whatever its letters. */
 function addressOf(template: string, member: Member): string | null {
   let missing = false;
   const url = template.replaceAll(/\{(login|handle|id|key)\}/g, (_, field: "login" | "handle" | "id" | "key") => {

@@ -1,4 +1,4 @@
-// Works of repositories in a class: times, pointers of Git LFS, and the commit that stands with the work.
+// Tests submissions from repositories: their times, Git LFS pointers, and the commit stored with the submission.
 import type { Entry } from "@markmill/grading/submission";
 import { describe, expect, it } from "vitest";
 import { type IntakeOptions, readClass } from "./class-intake.ts";
@@ -32,8 +32,8 @@ const read = async (source: ExportSource, options: IntakeOptions = {}) => {
 };
 const late = { graceMs: 0, percentPerDay: 10, mostPercent: 100 };
 
-describe("a work of a repository", () => {
-  it("is as late as its commit, whatever the roster says", async () => {
+describe("a submission from a repository", () => {
+  it("takes its lateness from its commit and ignores the roster", async () => {
     const deadline = Date.parse("2026-11-10T12:00:00Z");
     const { submissions } = await read(sourceOf({ "a.c": "1" }, {}), { deadline, late });
     expect(submissions).toMatchObject([
@@ -47,26 +47,26 @@ describe("a work of a repository", () => {
     expect(early.submissions).toMatchObject([{ lateness: { is: "on time" } }]);
   });
 
-  it("whose commit has an impossible date has no time, and the teacher is told", async () => {
+  it("with an impossible commit date has no time, and the teacher is informed", async () => {
     const doubts = ["it is dated after it was fetched"];
     const { submissions, codes } = await read(sourceOf({ "a.c": "1" }, { at: null, doubts }), { deadline: 0, late });
     expect(submissions).toMatchObject([{ submittedAt: null, lateness: { is: "unknown" } }]);
     expect(codes).toEqual(["INTAKE_COMMIT_DATE", "INTAKE_LATE_UNKNOWN"]);
   });
 
-  it("names its commit also if a required file is missing", async () => {
+  it("reports its commit also if a required file is missing", async () => {
     const { submissions } = await read(sourceOf({ "a.c": "1" }, {}), { requires: ["b.c"] });
     expect(submissions).toMatchObject([{ content: { is: "incomplete", commit: { hash } } }]);
   });
 
-  it("is not graded if a needed file is kept in Git LFS, and the trouble is ours", async () => {
+  it("is not graded if a needed file is stored in Git LFS, and the student is not blamed", async () => {
     const { submissions, unfetched, codes } = await read(sourceOf({ "a.c": pointer, "README.md": "x" }, {}));
     expect(submissions).toEqual([]);
     expect(unfetched).toMatchObject([{ by: ["ada"], message: expect.stringContaining("a.c is kept in Git LFS") }]);
     expect(codes).toContain("INTAKE_LFS");
   });
 
-  it("is graded without a film that is kept in Git LFS", async () => {
+  it("is graded without a film that is stored in Git LFS", async () => {
     const { submissions } = await read(sourceOf({ "a.c": "1", "demo.mp4": pointer }, {}));
     expect(submissions).toMatchObject([
       { content: { is: "taken", paths: ["a.c"], notes: ["demo.mp4 is kept in Git LFS and was left out"] } },
@@ -74,7 +74,7 @@ describe("a work of a repository", () => {
   });
 });
 
-it("a pointer of Git LFS that was uploaded is refused with a reason, and not graded", async () => {
+it("an uploaded Git LFS pointer is refused with a reason and not graded", async () => {
   const { submissions } = await read(sourceOf({ "a.c": pointer }, null));
   expect(submissions).toMatchObject([
     { content: { is: "refused", message: "a.c is kept in Git LFS; only the pointer is here." } },

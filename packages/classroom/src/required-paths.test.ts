@@ -30,11 +30,11 @@ describe("a required path", () => {
     [nfd, [nfc], true],
     ["Ü*.java".normalize("NFD"), [nfc], true],
     ["?bung.java", [nfd], true],
-  ])("%s and %j: %s", (wanted, paths, found) => {
+  ])("%s is matched by one of %j: %s", (wanted, paths, found) => {
     expect(missingPaths([wanted], paths)).toEqual(found ? [] : [wanted]);
   });
 
-  it("of many stars is decided quickly", () => {
+  it("with many stars is decided quickly", () => {
     expect(missingPaths(["*a".repeat(60)], ["a".repeat(3_000).concat("b")])).toHaveLength(1);
     expect(missingPaths([`${"**/".repeat(60)}x`], [`${"a/".repeat(500)}y`])).toHaveLength(1);
   });
@@ -43,12 +43,12 @@ describe("a required path", () => {
     expect(requiredPathProblem(path)).not.toBeNull();
   });
 
-  it.each(["Main.java", "src/", "**/Stack.java", "src/**/*.java"])("%s is taken", (path) => {
+  it.each(["Main.java", "src/", "**/Stack.java", "src/**/*.java"])("%s is accepted", (path) => {
     expect(requiredPathProblem(path)).toBeNull();
   });
 });
 
-describe("the folder around a work", () => {
+describe("the folder around a submission", () => {
   it.each([
     [["src/Main.java"], "src", ["Main.java"], true],
     [["src/Main.java"], "src", ["main.java"], true],
@@ -60,13 +60,13 @@ describe("the folder around a work", () => {
     [["*/Main.java"], "src", ["Main.java"], true],
     [[], "src", ["Main.java"], false],
     [["Übung/a.c".normalize("NFC")], "Übung".normalize("NFD"), ["a.c"], true],
-  ])("%j with %s around %j is kept: %s", (requires, folder, inside, kept) => {
+  ])("with required paths %j, the folder %s around the files %j is kept: %s", (requires, folder, inside, kept) => {
     expect(keepsFolder(requires, folder, inside)).toBe(kept);
   });
 });
 
-describe("names in another Unicode form", () => {
-  it("get the spelling of the required path, folders too", () => {
+describe("file names in another Unicode form", () => {
+  it("get the spelling of the required path, also in folders", () => {
     const notes: string[] = [];
     const paths = (entries: readonly string[], ...requires: string[]) =>
       spellAsRequired(

@@ -1,15 +1,17 @@
 /**
- * `requires` in class.yaml: files without which a work cannot be graded. Pure.
+ * Checks `requires` in class.yaml: files without which a submission cannot be graded. Pure.
  *
- * Q1  A path counts from the top of the work. `*` and `?` stand for letters within one name, `**` for any number of folders, and a path that ends
- *     with / for any file below it. A file whose name has these signs fits letter by letter, too.
- * Q2  Unicode form means nothing: ü of one sign and ü of two are the same. The work gets the spelling of the teacher, who calls the file by it.
+ * Q1  A path starts at the top of the submission. `*` and `?` stand for letters within one name, `**` for any number of folders. A path
+ *     that ends with / stands for any file below it. A file whose name contains these signs also matches literally.
+ * Q2  The Unicode form does not count: ü as one character and as two are equal. The submission gets the teacher's spelling, because the
+ *     teacher's tests open the file by it.
  * Q3  Upper and lower case differ.
- * Q4  The folder around everything is kept if the work then lacks fewer files, or as many and a required path begins with its name.
+ * Q4  The single folder around all files is kept if fewer required files are missing with it. If the number is equal, it is kept if a
+ *     required path begins with its name.
  */
 import { showName } from "@markmill/grading/submission";
 
-/** Those that no path fits. */
+/** Required paths that no file matches. */
 export function missingPaths(requires: readonly string[], paths: readonly string[]): readonly string[] {
   const known = paths.map((path) => path.normalize("NFC"));
   return requires.filter((wanted) => {
@@ -19,7 +21,7 @@ export function missingPaths(requires: readonly string[], paths: readonly string
   });
 }
 
-/** Q4: whether the one folder at the top is part of the work. */
+/** Q4: whether the only folder at the top is part of the submission. */
 export function keepsFolder(requires: readonly string[], folder: string, pathsInside: readonly string[]): boolean {
   if (requires.length === 0) return false;
   const kept = missingPaths(
@@ -35,7 +37,7 @@ function begins(wanted: string, folder: string): boolean {
   return rest.length > 0 && first === folder.normalize("NFC");
 }
 
-/** Q2: the same entries, with names spelled as required paths spell them. */
+/** Q2: returns the same entries, with names spelled as in the required paths. */
 export function spellAsRequired<T extends { readonly path: string }>(
   entries: readonly T[],
   requires: readonly string[],
@@ -50,7 +52,7 @@ export function spellAsRequired<T extends { readonly path: string }>(
   });
 }
 
-/** From the top, as far as the names are the same. */
+/** Changes the spelling from the top, up to the first name that differs. */
 function spelled(path: string, wanted: readonly string[]): string {
   const parts = path.split("/");
   for (const [index, part] of parts.entries()) {
@@ -65,7 +67,7 @@ function partsOf(pattern: string): readonly string[] {
   return (pattern.endsWith("/") ? `${pattern}**/*` : pattern).split("/");
 }
 
-/** Each part of the pattern is tried at each place once: time grows with the product of both lengths. */
+/** Tries each part of the pattern once at each place: the time grows with the product of both lengths. */
 function fitsParts(names: readonly string[], parts: readonly string[]): boolean {
   let reached: readonly boolean[] = [true, ...names.map(() => false)];
   for (const part of parts) {
@@ -100,7 +102,7 @@ function fitsName(name: string, pattern: string): boolean {
   return signs.slice(sign).every((one) => one === "*");
 }
 
-/** What is wrong with a required path; null: nothing. */
+/** Describes what is wrong with a required path. null: nothing. */
 export function requiredPathProblem(path: string): string | null {
   if (path.startsWith("/")) return "a required path counts from the top of the work; leave out the / before it";
   if (path.includes("\\")) return "folders of a required path are divided by /";

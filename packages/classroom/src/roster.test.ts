@@ -11,8 +11,8 @@ const people = (text: string | Buffer, columns = {}) => {
 const codes = (text: string, columns = {}) =>
   read(text, columns).findings.map(({ code, at: { line } }) => `${code}:${line}`);
 
-describe("a roster", () => {
-  it("of Canvas has points, a test student and sections, and ids that keep their zeros", () => {
+describe("reading a roster", () => {
+  it("from Canvas handles points, a test student and sections, and keeps leading zeros in ids", () => {
     const text = `Student,ID,SIS User ID,SIS Login ID,Section,Sheet 1 (12)\r
     Points Possible,,,,,10.0\r
 "Lovelace, Ada",101,0042,ada,Group A,\r
@@ -32,7 +32,7 @@ describe("a roster", () => {
     ]);
   });
 
-  it("of Moodle has participants, and says when work came in", () => {
+  it("from Moodle finds participants and submission times", () => {
     const text =
       '\ufeffIdentifier,"Full name","Email address",Status,Grade,"Last modified (submission)"\nParticipant 77,"Ada Lovelace",ada@x.org,x,-,2026-11-01 10:00:00Z\n';
     expect(read(text).kind).toBe("moodle");
@@ -56,14 +56,14 @@ describe("a roster", () => {
     ["Dernière modification (travail remis)", "vendredi 13 novembre 2026, 17:16"],
     ["Última modificación (entrega)", "viernes, 13 de noviembre de 2026, 17:16"],
     ["Submission Time", "2026-11-13 17:16:00"],
-  ])("reads times in the column %s, in the zone of the class", (header, time) => {
+  ])("reads times in the column %s in the zone of the class", (header, time) => {
     const { members, findings, mapping } = worksheet(header, time, "-", "");
     expect(findings).toEqual([]);
     expect(mapping[2]).toMatchObject({ as: "submittedAt" });
     expect(members.map(({ submittedAt }) => submittedAt)).toEqual(["2026-11-13T16:16:00.000Z", undefined, undefined]);
   });
 
-  it("refuses every time that cannot be read, at its place", () => {
+  it("refuses every unreadable time at its place", () => {
     const { findings } = worksheet(
       "Submission Time",
       ...["30 February 2026, 5:16 PM", "Thursday, 13 November 2026, 5:16 PM", "2026-11-13T17:16:00Z", "gestern"],
@@ -76,7 +76,7 @@ describe("a roster", () => {
     expect(findings[1]?.message).toContain("is no thursday but a friday");
   });
 
-  it("says which zone was assumed when the class has none", () => {
+  it("reports which zone was assumed when the class has none", () => {
     const text = "id,Submitted at\n1,2026-11-13 17:16\n2,2026-11-13 17:16\n";
     expect(codes(text)).toEqual(["ROSTER_TIME_ZONE:1"]);
     const { findings, members } = readRoster(Buffer.from(text), "r.csv", {}, { zone: "+01:00", from: "deadline" });
@@ -94,27 +94,27 @@ describe("a roster", () => {
     ["Identificatore", "Partecipante 4102", "Codice identificativo"],
     ["Tunniste", "Osallistuja 4102", "id"],
     ["Идентификатор", "Участник 4102", "id"],
-  ])("of Moodle has participant numbers in a column %s with %s, apart from %s", (header, cell, number) => {
+  ])("from Moodle finds participant numbers in a column %s with %s, apart from %s", (header, cell, number) => {
     const text = `\ufeff${header};Full name;${number}\n${cell};Ada Lovelace;0815\n`;
     expect(read(text).kind).toBe("moodle");
     expect(people(text)).toEqual([{ key: "0815", id: "0815", participant: "4102", name: "Ada Lovelace" }]);
   });
 
-  it("knows a participant's word that no list has by its being the same in every row", () => {
+  it("recognises an unlisted word for participant because it is the same in every row", () => {
     expect(people("Identifier,name\nKursist 7,Ada\nKursist 8,Bob\n")).toMatchObject([
       { participant: "7" },
       { participant: "8" },
     ]);
   });
 
-  it("takes no other ids for participant numbers", () => {
+  it("does not treat other ids as participant numbers", () => {
     expect(people("identifier,name\nada01,Ada\nbob02,Bob\n")).toMatchObject([{ id: "ada01" }, { id: "bob02" }]);
     expect(people("ID,name\ns0101,Ada\ns0102,Bob\n")).toMatchObject([{ id: "s0101" }, { id: "s0102" }]);
     expect(people("Identifier,name\n1001,Ada\n1002,Bob\n")).toMatchObject([{ id: "1001" }, { id: "1002" }]);
     expect(people("Teilnehmer/in,E-Mail\nAda Lovelace,a@x.org\n")).toMatchObject([{ name: "Ada Lovelace" }]);
   });
 
-  it("may say in class.yaml which column has the participant numbers", () => {
+  it("accepts the participant column that class.yaml names", () => {
     expect(people("number,name\n4102,Ada\n", { participant: "number" })).toMatchObject([{ participant: "4102" }]);
     expect(codes("number,name\nnone,Ada\n", { participant: "number" })).toEqual(["ROSTER_PARTICIPANT:2"]);
   });
@@ -137,7 +137,7 @@ describe("a roster", () => {
     expect(person?.name).toBe("Ada Lovelace");
   });
 
-  it("has a surname in the column Name, which is then taken out of the student's texts", () => {
+  it("finds a surname in the column Name, so that it is removed from the student's texts", () => {
     const members = people("Name;Vorname\nLovelace;Ada\nTuring;Alan\n");
     const scrubber = new Scrubber(members, new Map(members.map(({ key }, at) => [key, `Student ${at + 1}`])), [
       members[0]?.key ?? "",
@@ -146,14 +146,14 @@ describe("a roster", () => {
     expect(text).not.toMatch(/Lovelace|Turing/);
   });
 
-  it("takes a surname that is a given name too for a surname", () => {
+  it("recognises a surname that is also a given name", () => {
     expect(people("Name;Vorname\nThomas;Thomas\nKim;Lee\n")).toMatchObject([
       { name: "Thomas Thomas", sortableName: "Thomas, Thomas" },
       { name: "Lee Kim" },
     ]);
   });
 
-  it("of Moodle's participants has names, ID numbers and addresses; empty cells and dashes say nothing", () => {
+  it("from Moodle's participants finds names, ID numbers and addresses, and ignores empty cells and dashes", () => {
     const text = `\ufeff"First name",Surname,"ID number","Email address"
 Ada,Lovelace,0815,ada@x.org
 Alan,Turing,-,alan@x.org
@@ -166,7 +166,7 @@ Anna,Schmidt,-,anna@x.org
     ]);
   });
 
-  it("gives each member a key of their own where one's login is another's id", () => {
+  it("gives each student a unique key if one's login is another's id", () => {
     const text = "id,login,email,name\n,7,b@x.org,Bob\n7,ada,a@x.org,Ada\n,8,,Eve\n8,eve,,Eva\n";
     expect(people(text).map(({ key, name }) => [key, name])).toEqual([
       ["b@x.org", "Bob"],
@@ -177,7 +177,7 @@ Anna,Schmidt,-,anna@x.org
     expect(people("id,login\n,7\n7,x\n").map(({ key }) => key)).toEqual(["login 7", "7"]);
   });
 
-  it("tells of a git handle that two students have, unless they are one group", () => {
+  it("reports a git handle that two students have, unless they are one group", () => {
     const { members, findings } = read("id,name,github\n1,Ada,code\n2,Bob,Code\n");
     expect(findings).toMatchObject([{ severity: "warning", code: "ROSTER_DUPLICATE", at: { line: 3 } }]);
     expect(members).toHaveLength(2);
@@ -188,13 +188,13 @@ Anna,Schmidt,-,anna@x.org
     expect(codes("Identifier,name\nParticipant 7,Ada\nParticipant 7,Bob\n")).toEqual(["ROSTER_DUPLICATE:3"]);
   });
 
-  it("of Gradescope has first and last names", () => {
+  it("from Gradescope finds first and last names", () => {
     const text = "First Name,Last Name,SID,Email,Sections\nAda,Lovelace,007,ada@x.org,A\n";
     expect(read(text).kind).toBe("gradescope");
     expect(people(text)).toMatchObject([{ key: "007", name: "Ada Lovelace", sortableName: "Lovelace, Ada" }]);
   });
 
-  it("of a person is read with semicolons, tabs, umlauts and whatever order", () => {
+  it("written by hand accepts semicolons, tabs, umlauts and any column order", () => {
     expect(people("Nachname;Vorname;E-Mail-Adresse;Gruppe\nMüller;Jörg;j@x.org;Team 1\n")).toMatchObject([
       { key: "j@x.org", name: "Jörg Müller", group: "Team 1" },
     ]);
@@ -204,17 +204,17 @@ Anna,Schmidt,-,anna@x.org
     expect(people(Buffer.from("\ufeffname,login\nJosé,jose\n", "utf16le"))).toMatchObject([{ name: "José" }]);
   });
 
-  it("says when it guessed the encoding", () => {
+  it("reports a guessed encoding", () => {
     const { members, findings } = read(Buffer.from("name,login\nJos\xe9,jose\n", "latin1"));
     expect(members).toMatchObject([{ name: "José" }]);
     expect(findings).toMatchObject([{ severity: "warning", code: "ROSTER_ENCODING" }]);
   });
 
-  it("keeps a name with a line break in quotes in one row", () => {
+  it("keeps a name with a quoted line break in one row", () => {
     expect(people('id,name\n1,"Ada\nLovelace"\n2,Bob\n')).toMatchObject([{ name: "Ada Lovelace" }, { name: "Bob" }]);
   });
 
-  it("shows what each column was taken for", () => {
+  it("shows the meaning of each column", () => {
     expect(read("id,shoe size,e-mail\n1,42,a@x.org\n").mapping).toEqual([
       { header: "id", as: "id" },
       { header: "shoe size", as: null },
@@ -222,7 +222,7 @@ Anna,Schmidt,-,anna@x.org
     ]);
   });
 
-  it("is mapped by the teacher, by header or number, with a header or without", () => {
+  it("uses the teacher's mapping by header or number, with or without a header row", () => {
     expect(people("Matrikel,Wer\n7,Ada\n", { id: "matrikel", name: "Wer" })).toMatchObject([{ key: "7", name: "Ada" }]);
     expect(people("ada,Ada Lovelace,a@x.org\nbob,Bob,b@x.org\n", { login: 1, name: 2, email: 3 })).toMatchObject([
       { key: "ada" },
@@ -233,7 +233,7 @@ Anna,Schmidt,-,anna@x.org
     expect(read("Matrikl,b\n1,2\n", { id: "Matrikel" }).findings[0]?.fix).toMatch("Did you mean Matrikl?");
   });
 
-  it("refuses two people with one key, with both lines, and drops a row that stands twice", () => {
+  it("refuses two people with one key, with both lines, and drops a repeated row", () => {
     const { members, findings } = read("id,name,email\n1,Ada,a@x.org\n2,Bob,b@x.org\n3,Eve,A@x.org\n2,Bob,b@x.org\n");
     expect(findings).toMatchObject([
       {
@@ -247,7 +247,7 @@ Anna,Schmidt,-,anna@x.org
     expect(members).toHaveLength(2);
   });
 
-  it("keeps people of one name apart by their keys, and refuses them without", () => {
+  it("keeps people with equal names apart by their keys, and refuses them without keys", () => {
     expect(people("id,name\n1,Ada\n2,Ada\n")).toHaveLength(2);
     expect(codes("name,section\nAda,1\nAda,2\n")).toEqual(["ROSTER_DUPLICATE:3"]);
   });
@@ -261,22 +261,22 @@ Anna,Schmidt,-,anna@x.org
     ["id,email\n1,nobody\n", "ROSTER_EMAIL:2"],
     ["id,name\n1,Ada,Extra\n", "ROSTER_CELLS:2"],
     ["id,name\n,\n1,Ada\n", "ROSTER_ROW:2"],
-  ])("%j is told of", (text, code) => {
+  ])("reports an error for %j", (text, code) => {
     expect(codes(text)).toContain(code);
   });
 });
 
-describe("cells as people export them", () => {
+describe("roster cells with unusual content", () => {
   const read = (text: string) => readRoster(Buffer.from(text), "roster.csv");
 
-  it("line breaks and invisible letters in a quoted name are blanks", () => {
+  it("have line breaks and invisible letters in a quoted name replaced by blanks", () => {
     expect(read('id;name\n1;"Ada\r\nByron"\n2;"Bo\u0000b"\n').members.map(({ name }) => name)).toEqual([
       "Ada Byron",
       "Bo b",
     ]);
   });
 
-  it("of two columns for one thing the first is taken, and that is told", () => {
+  it("use the first of two columns with one meaning, and a finding reports it", () => {
     const { members, findings } = read("id,email,E-Mail Address,name\n1,a@x,b@x,Ada\n");
     expect(members[0]?.email).toBe("a@x");
     expect(findings.map(({ code, severity, at }) => [severity, code, at.column])).toEqual([

@@ -1,10 +1,10 @@
 /**
- * A roster from CSV. Its columns are found by their headers, in the spellings of Canvas, Moodle, Gradescope and of people; a mapping
- * of the teacher's goes before. Two people with one key are refused with both lines: a grade must not land with the wrong one.
+ * Reads a roster from CSV. Columns are recognised by their headers, in the spellings of Canvas, Moodle, Gradescope and of people. A mapping
+ * by the teacher takes precedence. Two people with one key are refused with both lines, because a grade must not reach the wrong person.
  *
- * R1  The participant number of a Moodle worksheet and the "ID number" are two kinds of key. A worksheet is known by its cells, a word
+ * R1  The participant number of a Moodle worksheet and the "ID number" are two kinds of key. A worksheet is recognised by its cells, a word
  *     and a number ("Participant 4102", "Teilnehmer/in 4102"), because the header of that column is "ID" in some languages.
- * R2  "Name" beside "Vorname" is the surname, unless most cells have the given name in them.
+ * R2  "Name" beside "Vorname" is the surname, unless most cells contain the given name.
  */
 import { type Finding, type Place, Report } from "@markmill/definition";
 import { type AiConsent, nameWords, plainKey, plainName } from "@markmill/grading";
@@ -20,7 +20,7 @@ import { submittedTimes } from "./submitted-times.ts";
 export interface Roster {
   readonly kind: RosterKind;
   readonly members: readonly Member[];
-  /** What each column was taken for, to be shown before anything is done. */
+  /** The meaning of each column, to be shown before anything else happens. */
   readonly mapping: readonly { readonly header: string; readonly as: Field | null }[];
   readonly findings: readonly Finding[];
 }
@@ -84,7 +84,7 @@ const fields = Object.keys(headers) as Field[];
 const byHeader = new Map<string, Field>(
   fields.flatMap((field) => headers[field].map((name) => [name, field] as const)),
 );
-/** Fields that say who somebody is. */
+/** Fields that identify a person. */
 const identifying: ReadonlySet<Field> = new Set([
   "id",
   "participant",
@@ -154,10 +154,10 @@ export function readRoster(
   return { kind, members, mapping: shown, findings: report.findings };
 }
 
-/** What each row of any table says of a person, by the headers and rules of a roster. */
+/** Reads the people from the rows of any table, by the headers and rules of a roster. */
 export function readPeople(rows: readonly Row[]): {
   readonly people: readonly { readonly row: Row; readonly person: Person }[];
-  /** Columns that say who a person is, by index; empty: nobody can tell. */
+  /** Columns that identify a person, by index. Empty: none was recognised. */
   readonly columns: ReadonlyMap<number, Field>;
 } {
   const report = new Report<ClassFindingCode>();
@@ -170,7 +170,7 @@ export function readPeople(rows: readonly Row[]): {
   return { people, columns: new Map(mapping.flatMap((field, at) => (field === null ? [] : [[at, field] as const]))) };
 }
 
-/** What each column is for, and whether the first row is a header; null: nobody can tell. */
+/** Finds the meaning of each column, and whether the first row is a header. null: it cannot be decided. */
 function mapColumns(
   rows: readonly Row[],
   columns: Readonly<Record<string, string | number>>,
@@ -248,7 +248,7 @@ function mapColumns(
   return null;
 }
 
-/** What each header stands for, as far as header and cells agree (R1). */
+/** The meaning of each header, if header and cells agree (R1). */
 function sniffColumns(names: readonly string[], body: readonly Row[]): (Field | null)[] {
   const cellsOf = (index: number) => body.map(({ cells }) => cells[index]?.text.trim() ?? "");
   return names.map((name, index) => {
@@ -260,13 +260,13 @@ function sniffColumns(names: readonly string[], body: readonly Row[]): (Field | 
     const [word = ""] = words;
     if (words.size > 0 && [...words].every(isParticipantWord)) return "participant";
     if (known !== "participant") return known;
-    // A word that no list here has, in a language of the site, is the same in every row.
+    // A word for participants that no list here contains is the same in every row.
     if (words.size === 1 && cells.length > 1 && /\p{L}{4}/u.test(word)) return "participant";
     return name === "teilnehmer in" ? "name" : cells.length === 0 ? "participant" : "id";
   });
 }
 
-/** R2. What the column "Name" is where another column has a part of the name. */
+/** R2: finds the meaning of the column "Name" if another column contains a part of the name. */
 function surnameColumn(mapping: readonly (Field | null)[], isBare: boolean, body: readonly Row[]): (Field | null)[] {
   const cellsOf = (index: number) => body.map(({ cells }) => cells[index]?.text.trim() ?? "");
   const [whole, given, family] = [mapping.indexOf("name"), mapping.indexOf("firstName"), mapping.indexOf("lastName")];
@@ -275,7 +275,7 @@ function surnameColumn(mapping: readonly (Field | null)[], isBare: boolean, body
   return mapping.map((field, index) => (index !== whole ? field : part === given ? "lastName" : "firstName"));
 }
 
-/** Whether most names have the part in them, and a word more. A given name may be a short form in some rows. */
+/** Whether most names contain the part and one more word. In some rows the given name can be a short form. */
 function hasPart(names: readonly string[], parts: readonly string[]): boolean {
   const both = names.flatMap((name, at) => {
     const part = parts[at] ?? "";
@@ -369,7 +369,7 @@ function collect(
   return people.map((person, index) => ({ key: keys[index] ?? "", ...person }));
 }
 
-/** Canvas puts points and notices between the students, and a made-up one at the end. */
+/** Canvas puts rows with points and notices between the students, and a test student at the end. */
 function isNoStudent({ cells: [first, second] }: Row): boolean {
   const name = first?.text.trim() ?? "";
   return (
@@ -387,7 +387,7 @@ function personOf(
   report: Report<ClassFindingCode>,
 ): Person {
   const value = (field: Field): string | undefined => {
-    // A line break in a quoted cell, or what else no screen shows, is a blank. A dash stands for nothing.
+    // Line breaks and other invisible characters in a quoted cell become blanks. A dash means an empty cell.
     const text = row.cells[mapping.indexOf(field)]?.text.replaceAll(/[\s\p{Cc}]+/gu, " ").trim();
     const isEmpty = text === undefined || text === "" || /^[-–—]$/.test(text);
     return mapping.includes(field) && !isEmpty ? text.normalize("NFC") : undefined;
@@ -449,7 +449,7 @@ function personOf(
   return { ...member, name: name || (key ?? "") };
 }
 
-/** Whoever refuses is not asked how they spell it; what is neither yes nor no is asked again. */
+/** A refusal is accepted in any spelling. Text that means neither yes nor no is an error. */
 function readConsent(text: string): AiConsent | null {
   const word = text.trim().toLowerCase();
   if (["any", "yes", "y", "true", "1", "ja", "oui", "si", "sí"].includes(word)) return "any";

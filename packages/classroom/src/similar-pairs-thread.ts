@@ -1,4 +1,4 @@
-// The thread of find-similar-pairs.ts.
+// Runs in the thread that find-similar-pairs.ts starts.
 import { answerThreadCalls } from "@markmill/base";
 import { similarPairs } from "./similar-pairs.ts";
 

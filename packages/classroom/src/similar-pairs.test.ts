@@ -12,14 +12,14 @@ const works = new Map(
 const [ada = "", bob = ""] = [works.get("4117"), works.get("4102")];
 
 describe("similar pairs", () => {
-  it("in the example are the two who copied, before all others", () => {
+  it("contain the two students of the example who copied, before all others", () => {
     const [first, second] = similarPairs(works, { above: 0 }).pairs;
     expect([first?.one, first?.other].sort()).toEqual(["4117", "4118"]);
     expect(first?.similarity).toBeGreaterThan(0.95);
     expect(second?.similarity ?? 0).toBeLessThan(0.9);
   });
 
-  it("are found in spite of other names, texts, blanks and comments", () => {
+  it("are found despite other names, texts, blanks and comments", () => {
     const renamed = ada
       .replaceAll("price", "x")
       .replaceAll("note", "y")
@@ -36,7 +36,7 @@ describe("similar pairs", () => {
     ).toMatchObject([{ one: "a", other: "b" }]);
   });
 
-  it("leave out what everybody was given", () => {
+  it("ignore the template that all students received", () => {
     const both = new Map([
       ["a", ada],
       ["b", ada],
@@ -45,7 +45,7 @@ describe("similar pairs", () => {
     expect(similarPairs(both, { template: ada }).pairs).toEqual([]);
   });
 
-  it("are none where there is too little to compare", () => {
+  it("do not exist between submissions that are too small to compare", () => {
     expect(
       similarPairs(
         new Map([
@@ -57,7 +57,7 @@ describe("similar pairs", () => {
     expect(similarPairs(new Map())).toEqual({ pairs: [], partly: [] });
   });
 
-  // Each of them took minutes, or hours, where time grows with the square of the length.
+  // Each of these took minutes or hours when the time grew with the square of the length.
   it.each([
     ["comments without an end", "/* ".repeat(66_000)],
     ["texts without an end", `"${'\\"'.repeat(100_000)}`],
@@ -65,7 +65,7 @@ describe("similar pairs", () => {
     ["one token", "x ".repeat(100_000)],
     ["one line that repeats", "a = a + 1; ".repeat(18_000)],
   ])(
-    "are found in time where a work is nothing but %s",
+    "are found quickly if a submission consists only of %s",
     (_, text) => {
       const hostile = ["a", "b", "c", "d"].map((key) => [key, text] as const);
       const { pairs, partly } = similarPairs(new Map([...hostile, ["e", ada], ["f", ada]]));
@@ -76,7 +76,7 @@ describe("similar pairs", () => {
     20_000,
   );
 
-  it("of small works are found though large ones take all there is to spend, and those are told", () => {
+  it("of small submissions are found even if large ones use up the limit, and the large ones are reported", () => {
     const large = (seed: number) => {
       let state = seed;
       const next = () => {
@@ -92,7 +92,7 @@ describe("similar pairs", () => {
     expect(partly.every((key) => key.startsWith("large"))).toBe(true);
   });
 
-  it("count a comment or a text that has no end as what stands in it", () => {
+  it("treat a comment or text without an end as ordinary tokens", () => {
     const rows = new Map([
       ["a", `/* ${ada}`.replaceAll("*/", "")],
       ["b", ada.replaceAll("*/", "")],

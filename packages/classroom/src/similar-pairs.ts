@@ -1,47 +1,49 @@
 /**
- * Works that look alike, as pairs for a person to look at; never a grade. Fingerprints are those of the core of Dolos. Its parsers need
- * a compiler at install time, so tokens are our own: names, numbers and texts are one each, so that renaming hides nothing.
+ * Finds pairs of similar submissions for a person to compare; it never changes a grade. The fingerprints come from the core of Dolos. Its
+ * parsers need a compiler at install time, so the tokens are our own: all names are one token, all numbers another and all texts a third,
+ * so that renaming hides nothing.
  *
- * L1  A text is read once, whatever is in it: what has no end is looked for once. Dolos' own pairs take time by the product of what two works have
- *     in common, so pairs are counted here, by the fingerprints of the smaller work.
- * L2  Tokens of a work, and what is looked up for all of them, are capped by their number. Works that are thereby compared in part only are told.
+ * L1  A text is read once, whatever its content: a missing end is searched for once. Dolos' own pairs take time by the product of the
+ *     common parts, so pairs are counted here, by the fingerprints of the smaller submission.
+ * L2  The tokens of one submission, and the fingerprints looked up for all of them, are limited in number. Submissions that are therefore
+ *     compared only in part are reported.
  */
 import { File, type FileEntry, FingerprintIndex, Region, TokenizedFile } from "@dodona/dolos-core";
 
 interface SimilarPair {
   readonly one: string;
   readonly other: string;
-  /** Share of both that is in both, 0 to 1. */
+  /** The share of both submissions that they have in common, 0 to 1. */
   readonly similarity: number;
 }
 
 export interface SimilarWorks {
   readonly pairs: readonly SimilarPair[];
-  /** Keys of works that are too long, or of which there are too many, to be compared as a whole and with all others. */
+  /** Keys of submissions that were compared only in part, because they are too long or too many. */
   readonly partly: readonly string[];
 }
 
 export interface SimilarOptions {
-  /** What everybody was given: not counted. */
+  /** The template that all students received. It is not counted. */
   readonly template?: string;
   readonly above?: number;
   readonly most?: number;
-  /** Fingerprints that are looked up, for each work there is. */
+  /** The number of fingerprints to look up for each submission. */
   readonly effort?: number;
 }
 
-/** Tokens in a row that make a fingerprint, and such rows in a window, as Dolos has them by default for programs of this size. */
+/** The number of tokens per fingerprint, and of fingerprints per window: Dolos' defaults for programs of this size. */
 const KGRAM = 15;
 const WINDOW = 9;
 const MOST_TOKENS = 50_000;
 const EFFORT = 200_000;
 
-/** By the key of each work, its program text. */
+/** Takes the program text of each submission, by key. */
 export function similarPairs(works: ReadonlyMap<string, string>, options: SimilarOptions = {}): SimilarWorks {
   const { template, above = 0.5, most = 50, effort = EFFORT } = options;
   const index = new FingerprintIndex(KGRAM, WINDOW);
   const partly = new Set<string>();
-  // Shorter than one fingerprint: everything that small is alike.
+  // Texts shorter than one fingerprint are left out, because such small texts are all alike.
   const files = [...works]
     .map(([key, text]) => {
       const { file, cut } = tokenized(key, text);
@@ -50,9 +52,9 @@ export function similarPairs(works: ReadonlyMap<string, string>, options: Simila
     })
     .filter(({ tokens }) => tokens.length >= KGRAM + WINDOW);
   index.addFiles(files);
-  // After the others: it takes its fingerprints from those that are there.
+  // Added last, because it removes its fingerprints from the files that exist.
   if (template !== undefined) index.addIgnoredFile(tokenized("template", template).file);
-  // The smallest first: a few that are very large leave out pairs of their own, and of nobody else.
+  // The smallest first, so that a few very large submissions lose only their own pairs.
   const entries = index.entries().sort((one, other) => one.shared.size - other.shared.size);
   const pairs: SimilarPair[] = [];
   let left = effort * entries.length;
@@ -83,7 +85,7 @@ function similarityOf(small: FileEntry, large: FileEntry): number {
   return all > 0 ? covered / all : 0;
 }
 
-/** In the order of their keys. */
+/** Returns the pair with its keys in order. */
 function pairOf(
   { file: { path: first } }: FileEntry,
   { file: { path: second } }: FileEntry,
@@ -104,7 +106,7 @@ const quoted = {
   "`": /`(?:\\.|[^`\\])*`/uy,
 } as const;
 
-/** Kinds of tokens in a row. What begins like a comment or a text and has no end is a sign like any other (L1). */
+/** Yields the kinds of tokens. The start of a comment or text without an end is an ordinary sign (L1). */
 function* tokensOf(text: string): Generator<string> {
   const openUntil = { '"': 0, "'": 0, "`": 0, "/*": 0 };
   piece.lastIndex = 0;
@@ -144,7 +146,7 @@ function tokenized(key: string, text: string): { readonly file: TokenizedFile; r
     if (cut) break;
     tokens.push(token);
   }
-  // Where a piece stands is not asked for, so all stand at the top.
+  // The position of a token is not used, so all are at the top.
   const place = new Region(0, 0, 0, 1);
   const file = new TokenizedFile(
     new File(key, text),

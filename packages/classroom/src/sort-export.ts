@@ -1,4 +1,4 @@
-/** The works of an export by its layout. A Gradescope export names its people in a file of its own. */
+/** Groups an export into submissions by its layout. A Gradescope export lists its people in a separate file. */
 
 import type { Finding, Place } from "@markmill/definition";
 import { showName } from "@markmill/grading/submission";

@@ -1,9 +1,9 @@
 /**
- * When works were handed in, from a column of the roster or a name in the export. Pure.
+ * Reads submission times from a column of the roster or from names in the export. Pure.
  *
- * S1  A time is kept as one that means the same everywhere: as it was written if it says its distance from UTC, else converted.
- * S2  A cell that cannot be read is an error at its place. A column that is mapped is never ignored silently.
- * S3  If times do not say their distance from UTC and the class has no timezone, one finding says which zone was assumed.
+ * S1  A time is stored in a form that means the same everywhere: as written if it contains its offset from UTC, otherwise converted.
+ * S2  A cell that cannot be read is an error at its place. A mapped column is never ignored silently.
+ * S3  If times have no offset from UTC and the class has no timezone, one finding reports which zone was assumed.
  */
 import type { Finding, Place, Report } from "@markmill/definition";
 import { showName } from "@markmill/grading/submission";
@@ -21,7 +21,7 @@ interface Column {
 
 const fix = "Write it as 2026-11-13T17:16:00+01:00, or remove the column from the roster.";
 
-/** By line; a line without a time has none. */
+/** Submission times by line of the roster. A line without a time is missing. */
 export function submittedTimes(
   rows: readonly Row[],
   index: number,
@@ -54,7 +54,7 @@ export function submittedTimes(
   return times;
 }
 
-/** Times that names in the export say, read; one that cannot be read is a finding, and the work has none. */
+/** Reads the times in the names of the export. An unreadable time is a finding, and the submission has no time. */
 export function timedWorks(
   works: readonly Work[],
   clock: ClassClock,
@@ -100,7 +100,7 @@ function readTime(
   return { is: "read", time: read.zoned ? text : new Date(read.at).toISOString(), zoned: read.zoned };
 }
 
-/** Platforms write a dash, or a word, for work that was not handed in. */
+/** Platforms write a dash or a word if there is no submission. */
 function saysNothing(text: string): boolean {
   return /^(?:[-\u2013\u2014]?|n\/a|none|never|nie|jamais|nunca|mai|nooit)$/i.test(text);
 }

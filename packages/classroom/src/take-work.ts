@@ -1,8 +1,8 @@
 /**
- * Reads the files of one work, unpacks archives and hands the content over.
+ * Reads the files of one submission, unpacks archives and delivers the content.
  *
  * W1  Content is kept nowhere else: memory does not grow with the class.
- * W2  A work that is refused, empty or incomplete is a value. It does not stop the other works.
+ * W2  A refused, empty or incomplete submission is a value. It does not stop the other submissions.
  */
 
 import { createHash } from "node:crypto";
@@ -59,7 +59,7 @@ export async function takeWork(
   return { is: "taken", hash, files, bytes, paths: [...paths].sort(), notes, ...commit };
 }
 
-/** A repository has the file, and we did not get it; whoever hands in a pointer handed in no file. */
+/** The repository has the file, but we did not get it. In contrast, a student who uploads a pointer has not submitted the file. */
 function keptElsewhere(paths: readonly string[], fromRepository: boolean): Content | FetchTrouble {
   const message = `${paths.slice(0, 5).map(showName).join(", ")} ${paths.length === 1 ? "is" : "are"} kept in Git LFS; only the pointer is here.`;
   const fix = "Ask the student to commit the file itself (`git lfs migrate export`), or to hand it in.";
@@ -67,7 +67,7 @@ function keptElsewhere(paths: readonly string[], fromRepository: boolean): Conte
   return { is: "refused", code: "SUBMISSION_REFUSED", message, fix };
 }
 
-/** Loose files stand beside the content of the folder or archive, not beside the folder or archive itself. */
+/** Loose files are placed beside the content of the folder or archive, not beside the folder or archive itself. */
 async function readWork(
   source: ExportSource,
   work: Work,

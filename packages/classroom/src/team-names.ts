@@ -1,9 +1,9 @@
 /**
- * Groups of the roster, found by the name of a folder. Pure.
+ * Finds a group of the roster by the name of a folder. Pure.
  *
  * T1  A group is its exact name in the roster. Two spellings in the roster are two groups.
  * T2  A folder means the group whose name has the same words. Only if there is none, other signs between letters are ignored.
- * T3  If several groups fit, it is a question: "Team 1" in one row and "team-1" in another are not merged silently.
+ * T3  If several groups fit, the teacher is asked: "Team 1" in one row and "team-1" in another are not merged silently.
  */
 import { nameWords, plainName } from "@markmill/grading";
 import type { Member } from "./member.ts";
@@ -33,7 +33,7 @@ export class TeamNames {
     }
   }
 
-  /** All groups that the text can mean: one, or several (T3), or none. */
+  /** All groups that the text can mean: one, several (T3), or none. */
   find(text: string): readonly Team[] {
     const found = this.#byWords.get(wordsOf(text)) ?? this.#byLetters.get(plainName(text)) ?? new Set<string>();
     return [...found].map((name) => ({ name, members: this.#teams.get(name) ?? [] }));

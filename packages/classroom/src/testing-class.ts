@@ -1,4 +1,4 @@
-/** Folders and zips of a class, for tests. */
+/** Builds folders and zips of a class for tests. */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ export function folderOf(files: Files): string {
   return folder;
 }
 
-/** A plain zip of these files, whatever their names are. */
+/** A plain zip of these files, with any names. */
 export function zipOf(files: Files): Buffer {
   const body: Buffer[] = [];
   const directory: Buffer[] = [];

@@ -1,9 +1,10 @@
 /**
- * Archives in a work, unpacked where they stand, under one set of caps for all of it. An archive that is the whole work is the work.
- * Two levels are unpacked; what lies deeper stays a file.
+ * Unpacks archives in a submission where they are, under one common set of limits. If a submission consists of a single archive, its
+ * content is the submission. Two levels are unpacked; a deeper archive stays a file.
  *
- * N1  A hostile archive (paths that escape, links, clashes, bombs) refuses the work, however deep it lies.
- * N2  One that is merely broken or of another kind refuses the work only if it is all there is; else it stays a file, with a note.
+ * N1  A hostile archive (paths that escape, links, clashes, bombs) refuses the submission, at any depth.
+ * N2  An archive that is only broken or of another kind refuses the submission only if there is nothing else. Otherwise it stays a file,
+ *     with a note.
  */
 import {
   archiveKind,
@@ -60,7 +61,7 @@ export async function unpackNested(
       const unpacked = await unpack(inner.entries, depth + 1);
       notes.push(...inner.notes);
       if (alone) {
-        // The archive is all there is: folders around it say nothing.
+        // The submission is only this archive, so the folders around it do not count.
         return unpacked;
       }
       const folder = freeName(entry.path.replace(/\.(?:zip|tar|tar\.gz|tgz)$/i, ""), taken);
@@ -91,7 +92,7 @@ export async function unpackNested(
   return { entries: spellAsRequired(entries, requires, notes), notes };
 }
 
-/** One folder around everything is how people pack; what counts is inside, unless the class requires the folder. */
+/** People often pack one folder around all files. Its content is the submission, unless the class requires the folder. */
 function withoutWrapping(entries: readonly Entry[], requires: readonly string[], notes: string[]): readonly Entry[] {
   const real = entries.filter(({ path }) => !isJunkPath(path));
   const tops = new Set(real.map(({ path }) => path.split("/", 1)[0] ?? ""));
@@ -99,7 +100,7 @@ function withoutWrapping(entries: readonly Entry[], requires: readonly string[],
   if (tops.size !== 1 || top === undefined) return real;
   if (real.some(({ path, kind }) => path === top && kind !== "folder")) return real;
   const inside = real.filter(({ path }) => path !== top);
-  // A link counts from where it stands; one that leads through the folder would lead out.
+  // A link is relative to its own folder. A link through the removed folder would lead out of the submission.
   if (inside.length === 0 || inside.some(({ kind }) => kind === "link")) return real;
   const files = inside.filter(({ kind }) => kind === "file").map(({ path }) => path.slice(top.length + 1));
   if (keepsFolder(requires, top, files)) return real;

@@ -1,6 +1,8 @@
 /**
- * How far a grader agrees with another, per criterion. Correlation alone hides a grader who is always two points kinder, so leniency
- * stands beside it. Pure; pairs in, figures out. Differences and their means are exact points; the two coefficients are ratios of floats.
+ * Measures how far two graders agree on one criterion. It also reports leniency: correlation alone does not show that one grader always
+ * gives two points more.
+ *
+ * The functions are pure. Differences and their means are exact points. The two coefficients are ratios of floats.
  */
 import { meanPoints, subtractPoints } from "./points.ts";
 
@@ -11,20 +13,20 @@ export interface MarkPair {
 
 export interface Agreement {
   readonly pairs: number;
-  /** Shares, 0 to 1. */
+  /** A share from 0 to 1. */
   readonly exact: number;
   readonly withinOneStep: number;
-  /** Mean absolute error, in points. */
+  /** The mean absolute error, in points. */
   readonly mae: number;
-  /** Pearson's; null: fewer than three pairs, or one side does not vary. */
+  /** Pearson's correlation coefficient. null: there are fewer than three pairs, or one grader gives the same mark everywhere. */
   readonly correlation: number | null;
-  /** ICC(3,1), two-way mixed, consistency, single rater; null as above. */
+  /** ICC(3,1): two-way mixed, consistency, single rater. null under the same conditions as `correlation`. */
   readonly icc: number | null;
-  /** Mean of ai minus human: above zero is kinder. */
+  /** Mean of the model's mark minus the person's mark. Above zero: the model is more generous. */
   readonly leniency: number;
 }
 
-/** null: there is nothing to compare. step: the distance of two neighbouring marks. */
+/** Returns null if there are no pairs. `step` is the distance between two neighbouring marks. */
 export function agreement(pairs: readonly MarkPair[], step: number): Agreement | null {
   const count = pairs.length;
   if (count === 0) return null;
@@ -53,7 +55,7 @@ function correlation(pairs: readonly MarkPair[]): number | null {
   return left < 1e-12 || right < 1e-12 ? null : both / Math.sqrt(left * right);
 }
 
-/** From the mean squares of works (rows) and of what is left after works and raters (columns). */
+/** Computed from the mean squares of the submissions (rows) and of the residual after submissions and raters (columns). */
 function icc(pairs: readonly MarkPair[]): number | null {
   const count = pairs.length;
   if (count < 3) return null;

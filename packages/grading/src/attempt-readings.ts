@@ -1,17 +1,17 @@
 /**
- * A text in the ways a reader may take it: as it stands, with letters that only look like others folded, with names of variables as words, and
- * what is encoded in it decoded. Each reading is one line of lower-case words; where in it a line of the text begins is kept. Bounded: a reading
- * is at most twice as long as the text.
+ * Lists the ways in which a reader can understand a text: as written, with look-alike letters replaced, with variable names split into
+ * words, and with encoded parts decoded. Each reading is one line of lower-case words, and it records where each line of the original text
+ * begins. A reading is at most twice as long as the text.
  */
 import { trimEnd } from "./trim-end.ts";
 
 export interface Reading {
   readonly text: string;
-  /** How it was come by; empty: as it stands. */
+  /** How the reading was produced. Empty: the text as written. */
   readonly how: string;
-  /** Names of variables are taken apart in it. */
+  /** Variable names are split into words in this reading. */
   readonly folded?: true;
-  /** The line, from 1, at a place of the reading. */
+  /** Returns the line number, from 1, for an index into the reading. */
   readonly lineAt: (index: number) => number;
 }
 
@@ -62,7 +62,7 @@ function lastAtOrBefore(starts: readonly number[], index: number): number {
   return low;
 }
 
-/** Without marks of comments and invisible letters, in one case, blanks as one. */
+/** Removes comment marks and invisible letters, lower-cases the text and joins white space. */
 export function readable(text: string): string {
   const visible = text.normalize("NFKC").replaceAll(/[\p{Cf}\p{Variation_Selector}]/gu, "");
   return trimEnd(visible, /[\s*/]/)
@@ -91,7 +91,7 @@ const likeLetter: Readonly<Record<string, string>> = {
   $: "s",
 };
 
-/** Letters of other alphabets, and digits, that stand for Latin ones: only in words that have both. */
+/** Replaces digits and letters of other alphabets that look like Latin letters. Only words that mix both are changed. */
 function folding(line: string): string {
   return line
     .replaceAll(/(?:(?<!\p{L})\p{L} ){4,}\p{L}(?!\p{L})/gu, (letters) => letters.replaceAll(" ", ""))
@@ -104,7 +104,7 @@ function folding(line: string): string {
     });
 }
 
-/** Names of variables as the words they are made of. */
+/** Splits variable names into their words. */
 function words(line: string): string {
   return line.replaceAll(/(\p{Ll})(\p{Lu})/gu, "$1 $2").replaceAll(/(\p{L})[_-]+(?=\p{L})/gu, "$1 ");
 }
@@ -116,7 +116,7 @@ function rot13(line: string): string {
   });
 }
 
-/** Runs of letters that are text in base64 or hexadecimal, and escapes of letters. */
+/** Decodes base64, hexadecimal and escaped letters. */
 function decoded(lines: readonly string[]): Reading[] {
   const found: Reading[] = [];
   const add = (text: string, how: string, index: number) => {

@@ -1,25 +1,27 @@
 /**
- * What words to a grader look like. Over text in one case, with blanks as one, without invisible letters and marks of comments. Gaps are bounded and
- * no repeat stands in another, so each pattern takes time in proportion to the text.
+ * Patterns that recognise text addressed to the grader. They run on lower-case text without invisible letters and comment marks, and with
+ * single blanks. Gaps are bounded and no repeat contains another repeat, so each pattern takes time in proportion to the text.
  */
 export interface Sign {
   readonly kind: "injection" | "tampering";
   readonly says: string;
   readonly pattern: RegExp;
-  /** Ordinary in what a program or a model says, and telling only in what is handed in. */
+  /** The pattern is ordinary in the output of a program or a model, so it is a sign only in submitted files. */
   readonly ofFiles?: true;
-  /** A weak sign: counts only with this close to it, before or after. */
+  /** A weak sign. It counts only if this pattern matches close to it, before or after. */
   readonly beside?: RegExp;
-  /** Tells nothing when it runs over the end of a line. */
+  /** The sign does not count when the match crosses the end of a line. */
   readonly inLine?: true;
-  /** Tells nothing in names of variables that are taken apart. */
+  /** The sign does not count in variable names that were split into words. */
   readonly asWritten?: true;
 }
 
-/** How far around a weak sign a second one is looked for. */
+/** The number of characters around a weak sign in which its second pattern must match. */
 export const BESIDE = 50;
 
-/** How a language says it: to ignore, what there is to ignore, to give (as a wish or an order), and the most there is to get. */
+/**
+ * The words of one natural language: for "ignore", for the things to ignore, for "give" (as a wish or an order), and for the highest grade.
+ */
 interface Tongue {
   readonly ignore: string;
   readonly orders: string;
@@ -146,7 +148,7 @@ const tongues: readonly Tongue[] = [
   },
 ];
 
-/** Words of alphabets begin where no letter stands before them; other scripts have no blanks between words. */
+/** A word must not follow a letter. This applies to alphabets only; other scripts put no blanks between words. */
 function word(stems: string): string {
   return `(?<![a-zà-ɏа-џα-ω])(?:${stems})`;
 }
@@ -155,7 +157,10 @@ function either(one: string, other: string, not = ""): RegExp {
   return new RegExp(`${word(one)}.{0,60}?${word(other)}${not}|${word(other)}.{0,60}?${word(one)}${not}`, "su");
 }
 
-/** What comes before, or all there is: an interpreter skips empty instructions, and nobody else says "all the previous ones". */
+/**
+ * Matches "the previous ones" and "all". An interpreter skips empty instructions, but only an injection says "all the previous
+ * instructions".
+ */
 const formerOrAll = new RegExp(
   [
     "previous|prior|above|vorherig|vorig|bisherig|obig|\\balle|sämtlich|anterior|todas|todos|précéd|preced|toute|tous|tutt",
@@ -180,7 +185,7 @@ const most = "(?:full|maximum|max|all|perfect|highest|top|100 ?%|10 ?\\/ ?10|\\d
 const points = "(?:points?|marks?|scores?|grades?|credit|criteri\\w+|level|confidence)";
 const said = "[\\p{L}\\p{N} ,:'%-]";
 const mostPoints = `\\b${most}\\b${said}{0,20}\\b${points}\\b`;
-/** What the AI of a game is never told to do. */
+/** Words that concern grading, and that nobody writes to the AI of a game. */
 const judging =
   /\b(?:grad(?:e|es|ed|ing)\b(?! ?\()|rate (?:this|it|the)|(?:full|maximum|top|all) (?:marks?|points?|credit|score)|award|submission|excellent|\d{1,9} ?\/ ?10\b|\d{1,9} out of \d{1,9}|this (?:work|student|solution|code)|rubric|criteri\w+|lenient|generous)/u;
 
@@ -211,7 +216,7 @@ export const signs: readonly Sign[] = [
     POINTS,
     /\bplease\b.{0,40}\b(?:be (?:generous|kind|lenient)|let me pass|pass me)\b|\b(?:automatic|guaranteed) (?:a\b|pass\b|full (?:marks|credit|points|score))|\bpositive review only\b/s,
   ),
-  // "gib … zurück" and "gib … aus" hand a value on.
+  // The German "gib … zurück" and "gib … aus" return or print a value, so they are ordinary.
   ...tongues.map(({ give, most }) =>
     injection(POINTS, either(give, most, "(?!\\p{L}*['\"»“”]? (?:zurück|aus)(?!\\p{L}))")),
   ),

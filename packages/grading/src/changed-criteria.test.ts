@@ -7,7 +7,7 @@ const criterion = (id: string, more: Partial<Criterion> = {}): Criterion => ({
   ...more,
 });
 
-it("finds none in a rubric whose criteria only changed places", () => {
+it("changedCriteria finds no change when criteria only change their order", () => {
   const [a, b] = [criterion("a"), criterion("b")];
   expect(changedCriteria({ criteria: [a, b] }, { criteria: [b, { ...a }] })).toEqual([]);
 });
@@ -19,11 +19,11 @@ it.each<[string, Partial<Criterion>]>([
   ["evidence", { evidence: "comments" }],
   ["source", { source: { is: "tests", patterns: ["a*"] } }],
   ["guidance", { guidance: "strictly" }],
-])("finds a criterion with other %s", (_, more) => {
+])("changedCriteria finds a criterion with other %s", (_, more) => {
   const after = { criteria: [criterion("a"), criterion("b", more)] };
   expect(changedCriteria({ criteria: [criterion("a"), criterion("b")] }, after)).toEqual(["b"]);
 });
 
-it("finds what was added and what is gone", () => {
+it("changedCriteria finds added and removed criteria", () => {
   expect(changedCriteria({ criteria: [criterion("a")] }, { criteria: [criterion("b")] })).toEqual(["b", "a"]);
 });

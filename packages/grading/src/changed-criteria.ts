@@ -1,7 +1,7 @@
 import type { Criterion, Rubric } from "./rubric.ts";
 import { criterionText } from "./rubric-hash.ts";
 
-/** Ids of the criteria that do not say the same in both: reworded, added or gone. Their order says nothing. */
+/** Returns the ids of criteria that differ between two rubrics: changed, added or removed. The order of criteria does not count. */
 export function changedCriteria(before: Rubric, after: Rubric): readonly string[] {
   const [old, now] = [byId(before), byId(after)];
   return [...new Set([...now.keys(), ...old.keys()])].filter((id) => old.get(id) !== now.get(id));

@@ -1,13 +1,13 @@
 /**
- * Compares two opinions of one work. Between two models, neighbouring marks of a scale are no difference, unless much of the criterion lies
- * between them: a scale may be coarse, or its steps uneven.
+ * Compares two gradings of one submission. Two models may differ by one step of a scale, because a scale can be coarse or have uneven
+ * steps. A difference that covers a large share of the criterion still counts.
  */
 import type { Flag } from "./grade.ts";
 import { formatPoints, subtractPoints, sumPoints } from "./points.ts";
 import type { Criterion, Rubric } from "./rubric.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** The share of a criterion that may lie between two models. */
+/** Two models may differ by at most this share of a criterion. */
 const BETWEEN_MODELS = 0.5;
 
 interface Pair {
@@ -17,9 +17,10 @@ interface Pair {
 }
 
 /**
- * Compares the marks of a look at the whole work with those of a look without comments and texts in quotes. By default every difference
- * is a flag: the words decided. More points with the words are `injection`, fewer are `disagreement`. A workflow may allow words to
- * gain the share `gain` of a criterion, and half of that share of all criteria together; then only gains count.
+ * Compares the marks of the first pass, which sees the whole submission, with those of the second pass, which sees no comments and no texts
+ * in quotes. By default every difference is a flag, because it shows that words changed the mark. More points with the words are
+ * `injection`; fewer are `disagreement`. A workflow can allow a gain from words of the share `gain` for each criterion, and of half that
+ * share for all criteria together. Then only gains are flagged.
  */
 export function compareLooks(
   rubric: Rubric,
@@ -34,7 +35,7 @@ export function compareLooks(
     .filter(({ criterion, one, other }) => shareBetween(criterion, one, other) > gain + 1e-9)
     .map(differenceFlag);
   if (flags.length > 0) return flags;
-  // Many small gains are one large.
+  // Many small gains can add up to a large one.
   const points = sumPoints(gained.map(({ one, other }) => subtractPoints(one, other)));
   const most = sumPoints(pairs.map(({ criterion }) => Math.abs(criterion.points)));
   if (gained.length < 2 || points <= (most * gain) / 2 + 1e-9) return [];
@@ -73,7 +74,7 @@ function shareBetween({ points }: Criterion, one: number, other: number): number
   return Math.abs(one - other) / Math.abs(points);
 }
 
-/** How many marks of the scale further. */
+/** The number of scale steps between two marks. */
 function stepsBetween({ scale }: Criterion, one: number, other: number): number {
   switch (scale.is) {
     case "binary":

@@ -19,34 +19,34 @@ const said = { kind: "override", criterion: "style", reason: "so", seen: false }
 const decide = (by: string, points: number | null, more: object = {}) =>
   decideGrade({ rubric, grade: null, marks }, { ...said, by, points, ...more });
 
-describe("replacing a mark", () => {
-  it("of a colleague is refused to somebody who has not seen it", () => {
+describe("decideGrade: replacing a mark", () => {
+  it("refuses to replace a colleague's mark that the caller has not seen", () => {
     expect(decide("ada", 3)).toMatchObject({ is: "unseen", why: expect.stringContaining("bob gave style 2 points") });
     expect(decide("ada", 3, { seen: true })).toMatchObject({ is: "taken", to: 3 });
   });
 
-  it("of one's own needs no confirmation", () => {
+  it("replaces the caller's own mark without confirmation", () => {
     expect(decide("bob", 3)).toMatchObject({ is: "taken", to: 3 });
   });
 });
 
-describe("taking back a mark", () => {
-  it("takes back the caller's own last mark, and leaves the colleague's newer one", () => {
+describe("decideGrade: taking back a mark", () => {
+  it("takes back the caller's own last mark and keeps a colleague's newer one", () => {
     expect(decide("ada", null)).toMatchObject({ is: "taken", takesBack: 1 });
     expect(decide("bob", null)).toMatchObject({ is: "taken", takesBack: 2 });
   });
 
-  it("is refused to somebody who has given none, and names the mark that stands", () => {
+  it("is refused to a caller without a mark, and the refusal names the current mark", () => {
     expect(decide("eve", null)).toMatchObject({ is: "refused", why: expect.stringContaining("Mark 2: bob gave") });
   });
 
-  it("of a colleague by its id is refused to somebody who has not seen it", () => {
+  it("is refused for a colleague's mark, given by id, that the caller has not seen", () => {
     expect(decide("ada", null, { takesBack: 2 })).toMatchObject({ is: "unseen" });
     expect(decide("ada", null, { takesBack: 2, seen: true })).toMatchObject({ is: "taken", takesBack: 2 });
   });
 });
 
-it("an acceptance is taken back by its author, or by somebody who has seen it", () => {
+it("decideGrade: an acceptance is taken back by its author, or by a person who has seen it", () => {
   const grade = { reviewed: { id: 5, by: "ada", at: "2026-01-01T00:00:00.000Z" } } as never;
   const undo = (by: string, takesBack: number, seen = false) =>
     decideGrade({ rubric, grade, marks }, { kind: "reviewed", by, takesBack, seen });
@@ -56,7 +56,7 @@ it("an acceptance is taken back by its author, or by somebody who has seen it", 
   expect(undo("ada", 4)).toMatchObject({ is: "refused" });
 });
 
-it("what belongs to another kind is refused, not dropped", () => {
+it("decideGrade refuses fields that belong to another kind of event", () => {
   const grade = { outcome: { is: "graded" }, total: 3, reviewed: null, released: { total: 3 } } as never;
   const say = (kind: "reviewed" | "released" | "withdrawn", more: object) =>
     decideGrade({ rubric, grade, marks }, { kind, by: "ada", reason: "so", seen: false, ...more });

@@ -1,12 +1,14 @@
 /**
- * Whether what a person says of a grade is taken, and what it then changes. Pure; the store appends the event (store/batches/grade-events.ts).
+ * Decides whether a person's change to a grade is accepted, and what it changes. The function is pure; the store appends the event
+ * (store/batches/grade-events.ts).
  *
  * D1  An override and a withdrawal need a reason. Points beyond a criterion are refused, not cut.
- * D2  Only a work that is graded or ungradable is released.
- * D3  A mark of another person is replaced or taken back only by somebody who has seen it.
- * D4  An undo takes back one mark that counts: the named one, or else the last one of the same person.
- * D5  A work of which it is undecided whether it counts has no proposal to review. Its criteria may be marked: a mark belongs to the content.
- * D6  What belongs to another kind (points of a review, a criterion of a release) is refused: it would be dropped in silence.
+ * D2  Only a graded or ungradable submission can be released.
+ * D3  Only a person who has seen another person's mark may replace it or take it back.
+ * D4  An undo takes back one mark that counts: the named one, or else the last one by the same person.
+ * D5  A submission has no proposal to review until it is decided that it counts. Its criteria can be marked, because a mark belongs to the
+ *     content.
+ * D6  Fields of another kind (points of a review, a criterion of a release) are refused. Otherwise they would be dropped silently.
  */
 import type { FinalGrade, GradeEventKind, PersonMark } from "./final-grade.ts";
 import { roundPoints } from "./points.ts";
@@ -16,11 +18,11 @@ interface SaidOfGrade {
   readonly kind: GradeEventKind;
   readonly by: string;
   readonly criterion?: string;
-  /** Of an override; null takes one mark back. */
+  /** Only an override has points. null takes one mark back. */
   readonly points?: number | null;
   readonly takesBack?: number;
   readonly reason?: string;
-  /** The person says which state of the work it was decided on. */
+  /** The person states that they have seen the current state of the submission. */
   readonly seen: boolean;
 }
 
@@ -28,7 +30,7 @@ interface GradedWork {
   readonly rubric: Rubric;
   readonly grade: FinalGrade | null;
   readonly marks: readonly PersonMark[];
-  /** It is not decided whether it counts. */
+  /** It is not yet decided whether the submission counts. */
   readonly undecided?: boolean;
 }
 
@@ -40,11 +42,11 @@ export type GradeDecision =
       readonly to: number | null;
       readonly takesBack: number | null;
     }
-  /** What is asked for can never be taken, whatever state the work is in. */
+  /** The request is invalid in every state of the submission. */
   | { readonly is: "invalid"; readonly why: string }
-  /** It cannot be taken as the work stands. */
+  /** The request is refused in the current state of the submission. */
   | { readonly is: "refused"; readonly why: string }
-  /** D3. */
+  /** See D3 in the file header. */
   | { readonly is: "unseen"; readonly why: string };
 
 export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision {
@@ -83,7 +85,7 @@ const kindWords: Readonly<Record<GradeEventKind, string>> = {
   withdrawn: "A withdrawal",
 };
 
-/** D6. The name of the first field that does not belong to the kind. */
+/** D6: returns the name of the first field that does not belong to the kind of event. */
 function foreignTo(said: SaidOfGrade): string | undefined {
   if (said.kind === "override") return undefined;
   const fields =
@@ -95,7 +97,7 @@ const taken = { is: "taken", criterion: null, takesBack: null } as const;
 const invalid = (why: string) => ({ is: "invalid", why }) as const;
 const refused = (why: string) => ({ is: "refused", why }) as const;
 
-/** D3, D4. The review before it stands again. */
+/** D3, D4: takes back the review. The review before it applies again. */
 function undoReview(grade: FinalGrade | null, id: number, { by, seen }: SaidOfGrade): GradeDecision {
   const review = grade?.reviewed ?? null;
   if (review?.id !== id)
@@ -109,7 +111,7 @@ function undoReview(grade: FinalGrade | null, id: number, { by, seen }: SaidOfGr
   return { ...taken, takesBack: id, from: null, to: null };
 }
 
-/** D1, D3. */
+/** See D1 and D3 in the file header. */
 function override({ rubric, grade, marks }: GradedWork, said: SaidOfGrade): GradeDecision {
   const { criterion: id, points } = said;
   const criterion = rubric.criteria.find((one) => one.id === id);
@@ -127,7 +129,7 @@ function override({ rubric, grade, marks }: GradedWork, said: SaidOfGrade): Grad
   return { ...taken, criterion: criterion.id, to: roundPoints(points), from: pointsOf(grade, criterion.id) };
 }
 
-/** D3, D4. */
+/** See D3 and D4 in the file header. */
 function undo({ grade, marks }: GradedWork, said: SaidOfGrade): GradeDecision {
   const { criterion, takesBack, by } = said;
   const counting = marks.filter(({ fate }) => fate.is === "stands" || fate.is === "replaced");

@@ -1,6 +1,6 @@
 /**
- * A quotation stands in the work, or it is none. White space is no difference; the line is where it begins. A quotation that
- * stands elsewhere in the file is moved to where it stands, since models count lines badly and copy well.
+ * Checks that a quotation occurs in the submission. White space does not count, and the line is the one where the quotation begins. If the
+ * quotation occurs elsewhere in the file, its line is corrected: models count lines badly but copy text well.
  */
 import { placesOf } from "@markmill/base/text";
 import { neutralise } from "./show-work.ts";
@@ -16,11 +16,11 @@ export type CheckedEvidence =
   | { readonly ok: true; readonly evidence: Evidence; readonly moved: boolean }
   | { readonly ok: false; readonly problem: string };
 
-/** A brace or a word proves nothing unless it is the whole line. */
+/** A brace or a single word proves nothing unless it is the whole line. */
 const SHORTEST = 4;
 const LONGEST = 2_000;
 
-/** from: where a quotation may stand; code: what stands in comments proves nothing. */
+/** `from` lists the files that a quotation may come from. `code`: text in comments proves nothing. */
 export function checkEvidence(
   { file, line, quote }: Evidence,
   files: WorkFiles,
@@ -54,15 +54,15 @@ export function checkEvidence(
 }
 
 interface QuotePlace {
-  /** From 1, where it begins. */
+  /** The line where the quotation begins, from 1. */
   readonly line: number;
-  /** How many of its characters are code. */
+  /** How many characters of the quotation are code. */
   readonly code: number;
 }
 
-/** A file without its white space. */
+/** The text of a file without white space. */
 interface Squeezed {
-  /** Where each line begins. */
+  /** The index where each line begins. */
   readonly starts: readonly number[];
   readonly joined: string;
   readonly lines: ReadonlySet<string>;
@@ -71,7 +71,7 @@ interface Squeezed {
 const squeezedFiles = new WeakMap<readonly string[], Squeezed>();
 const codeCounts = new WeakMap<readonly string[], readonly number[]>();
 
-/** A model may send hundreds of quotations from one file: it is read once for all of them. */
+/** A model can send hundreds of quotations from one file, so the prepared file is cached. */
 function squeezed(lines: readonly string[]): Squeezed {
   const known = squeezedFiles.get(lines);
   if (known !== undefined) return known;
@@ -87,7 +87,7 @@ function squeezed(lines: readonly string[]): Squeezed {
   return made;
 }
 
-/** How many characters of code stand before each character that is not white space. */
+/** Returns, for each character that is not white space, how many characters of code come before it. */
 function codeBefore(lines: readonly string[], code: readonly string[]): readonly number[] {
   const known = codeCounts.get(code);
   if (known !== undefined) return known;
@@ -103,14 +103,14 @@ function codeBefore(lines: readonly string[], code: readonly string[]): readonly
   return before;
 }
 
-/** Where the text stands; it may run over several lines. `code`: its lines with comments as blanks; null: all is code. */
+/** Finds every occurrence of the text, also across lines. `code` holds the lines with comments blanked; null: all text is code. */
 function findQuote(lines: readonly string[], code: readonly string[] | null, wanted: string): QuotePlace[] {
   const { starts, joined } = squeezed(lines);
   const before = code === null ? [] : codeBefore(lines, code);
   const found: QuotePlace[] = [];
   let at = 0;
   for (const index of placesOf(wanted, joined)) {
-    // The last line that begins at or before the place and is not empty.
+    // The last non-empty line that begins at or before this index.
     while (at + 1 < starts.length && (starts[at + 1] ?? 0) <= index) at += 1;
     const end = index + wanted.length;
     const kept = code === null ? wanted.length : (before[end] ?? 0) - (before[index] ?? 0);

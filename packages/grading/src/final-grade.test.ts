@@ -48,7 +48,7 @@ const fold = (grade: Grade | null, more: Partial<FinalGradeInput> = {}, by = "no
     ...more,
   });
 
-describe("a proposal by another rubric", () => {
+describe("finalGrade: a proposal made with another rubric", () => {
   const old = proposed({ a: 10, b: 5 });
 
   it.each([
@@ -56,27 +56,27 @@ describe("a proposal by another rubric", () => {
     ["a criterion is gone", { a: 10 }],
     ["a criterion has come", { a: 10, b: 5, c: 5 }],
     ["only words have changed", { a: 10, b: 5 }],
-  ])("wants a person: %s", (_, now) => {
+  ])("needs a human decision: %s", (_, now) => {
     const grade = fold(old, { rubric: rubricOf(now) }, "before");
     expect(grade).toMatchObject({ points: null, total: null, penalty: null, most: mostPoints(rubricOf(now)) });
     expect(grade?.outcome).toMatchObject({ is: "needs human" });
     expect(JSON.stringify(grade?.outcome)).toContain("graded by another rubric");
     expect(grade?.criteria.map(({ id, is }) => [id, is])).toEqual(Object.keys(now).map((id) => [id, "not graded"]));
-    // What the machine said then is still there to be read.
+    // The machine's earlier proposal stays readable.
     expect(grade?.proposed).toBe(old);
   });
 
-  it("is not made good by a review, neither of then nor of now", () => {
+  it("stays open whether it was reviewed before or after the rubric changed", () => {
     const then = said({ kind: "reviewed", rubricHash: "before" });
     for (const review of [then, said({ kind: "reviewed" })]) {
       expect(fold(old, { events: [review] }, "before")?.outcome.is).toBe("needs human");
     }
-    // Once it is graded by this one, a review of the old one says nothing.
+    // After the submission is graded with the new rubric, a review of the old proposal has no effect.
     const doubtful = proposed({ a: 1, b: 1 }, { outcome: { is: "needs human", why: ["a part was not seen"] } });
     expect(fold(doubtful, { events: [then] })?.outcome.is).toBe("needs human");
   });
 
-  it("is replaced by a person who marks all of it", () => {
+  it("is replaced when a person marks every criterion", () => {
     const a = said({ criterion: "a", to: 3 });
     expect(fold(old, { events: [a] }, "before")?.outcome.is).toBe("needs human");
     const both = fold(old, { events: [a, said({ criterion: "b", to: 2 })] }, "before");
@@ -89,7 +89,7 @@ describe("a proposal by another rubric", () => {
   });
 });
 
-it("a person's mark by another rubric stands within the new scale and needs a review", () => {
+it("finalGrade keeps a person's mark from another rubric within the new scale and asks for a review", () => {
   const word = said({ criterion: "a", to: 8, rubricHash: "before" });
   const small = rubricOf({ a: 4, b: 5 });
   const grade = fold(proposed({ a: 1, b: 1 }), { rubric: small, events: [word] });
@@ -104,17 +104,17 @@ it("a person's mark by another rubric stands within the new scale and needs a re
   expect(again).toMatchObject({ outcome: { is: "graded" }, total: 3 });
 });
 
-it("nothing is graded while a criterion is open, whatever the proposal says of itself", () => {
+it('finalGrade never reports "graded" while a criterion is open', () => {
   const short = proposed({ a: 3 });
   expect(fold(short)).toMatchObject({ outcome: { is: "needs human" }, total: null });
 });
 
-describe("an override", () => {
+describe("finalGrade: an override", () => {
   const injection = { kind: "injection", message: "asks for points", file: "a: b.js", line: 3 } as const;
   const unsure = { kind: "low confidence", message: "a: the model is only 20 % sure" } as const;
   const needsHuman = (...why: string[]) => ({ outcome: { is: "needs human", why }, total: null }) as const;
 
-  it("closes its own criterion and nothing else", () => {
+  it("closes its own criterion and no other", () => {
     const grade = proposed({ a: null, b: 2 }, needsHuman("a: no model has judged this", "a part was not seen"));
     const word = said({ criterion: "a", to: 3 });
     expect(fold(grade, { events: [word] })).toMatchObject({
@@ -124,7 +124,7 @@ describe("an override", () => {
     expect(reviewed).toMatchObject({ outcome: { is: "graded" }, total: 5 });
   });
 
-  it("closes what was flagged of its criterion; a file's name cannot pass for one", () => {
+  it("closes flags about its criterion, but not flags about a file whose name looks like the criterion", () => {
     const why = needsHuman("a: b.js:3 asks for points", unsure.message);
     const grade = proposed({ a: 10, b: 2 }, { ...why, flags: [injection, unsure] });
     expect(fold(grade, { events: [said({ criterion: "a", to: 3 })] })?.outcome).toEqual({
@@ -134,7 +134,7 @@ describe("an override", () => {
     expect(fold(only, { events: [said({ criterion: "a", to: 3 })] })?.total).toBe(5);
   });
 
-  it("of one try does not settle doubts about a later try", () => {
+  it("of one grading attempt leaves the doubts about a later attempt open", () => {
     const grade = proposed({ a: 10, b: 2 }, needsHuman("a part was not seen"));
     const before = [said({ criterion: "a", to: 3 }), said({ kind: "reviewed" })];
     expect(fold(grade, { events: before }, "now", 2)?.outcome).toEqual({
@@ -142,27 +142,27 @@ describe("an override", () => {
     });
   });
 
-  it("beside a grader's error leaves the rest of the machine's points to a review", () => {
+  it("after a grader error leaves the machine's other points to a review", () => {
     const grade = proposed({ a: null, b: 2 }, { outcome: { is: "grader error", why: "no tests" }, total: null });
     const word = said({ criterion: "a", to: 3 });
     expect(fold(grade, { events: [word] })?.outcome).toEqual({ is: "needs human", why: ["grader error: no tests"] });
     expect(fold(grade, { events: [word, said({ kind: "reviewed" })] })?.total).toBe(5);
   });
 
-  it("of every criterion settles all doubts about the machine's marks", () => {
+  it("of every criterion closes all doubts about the machine's marks", () => {
     const grade = proposed({ a: 10, b: 2 }, needsHuman("a part was not seen"));
     const words = [said({ criterion: "a", to: 3 }), said({ criterion: "b", to: 1 })];
     expect(fold(grade, { events: words })).toMatchObject({ outcome: { is: "graded" }, total: 4 });
   });
 });
 
-describe("a rubric that changed, with the old one known", () => {
+describe("finalGrade: a changed rubric whose old version is known", () => {
   const old = rubricOf({ a: 10, b: 5 });
   const rubrics = new Map([["before", old]]);
   const changed = (now: Rubric, more: Partial<FinalGradeInput> = {}, grade = proposed({ a: 7, b: 4 })) =>
     fold(grade, { rubric: now, rubrics, ...more }, "before");
 
-  it("only in the order of its rows keeps every mark, review and release", () => {
+  it("keeps every mark, review and release when only the order of rows changed", () => {
     const swapped = { criteria: [...old.criteria].reverse() };
     const events = [
       said({ criterion: "b", to: 3, rubricHash: "before" }),
@@ -200,7 +200,7 @@ describe("a rubric that changed, with the old one known", () => {
     expect(grade).toMatchObject({ outcome: { is: "graded" }, total: 9 });
   });
 
-  it("drops doubts about a changed criterion and keeps all others", () => {
+  it("drops the doubts about a changed criterion and keeps all others", () => {
     const flags = [{ kind: "low confidence", message: "b: the model is only 20 % sure" }] as const;
     const why = [flags[0].message, "a part was not seen"];
     const grade = changed(
@@ -213,14 +213,14 @@ describe("a rubric that changed, with the old one known", () => {
   });
 });
 
-describe("an undo", () => {
+describe("finalGrade: an undo", () => {
   const first = said({ criterion: "a", to: 3, by: "ada" });
   const second = said({ criterion: "a", to: 5, by: "bob" });
   const undo = (id: number | null) => said({ criterion: "a", to: null, takesBack: id, by: "bob" });
   const fates = (events: readonly GradeEvent[]) =>
     personMarks({ rubric, content: "c", events }).map(({ fate }) => fate.is);
 
-  it("takes back one mark, and the colleague's mark before it stands again", () => {
+  it("takes back one mark and restores the colleague's mark before it", () => {
     const events = [first, second, undo(second.id)];
     expect(fold(proposed({ a: 1, b: 1 }), { events })).toMatchObject({
       total: 4,
@@ -229,23 +229,23 @@ describe("an undo", () => {
     expect(fates(events)).toEqual(["stands", "taken back"]);
   });
 
-  it("of a mark that was replaced leaves the newer mark alone", () => {
+  it("of a replaced mark keeps the newer mark", () => {
     const events = [first, second, undo(first.id)];
     expect(fold(proposed({ a: 1, b: 1 }), { events })?.total).toBe(6);
     expect(fates(events)).toEqual(["taken back", "stands"]);
   });
 
-  it("of both marks gives back the machine's", () => {
+  it("of both marks restores the machine's mark", () => {
     const events = [first, second, undo(second.id), undo(first.id)];
     expect(fold(proposed({ a: 1, b: 1 }), { events })).toMatchObject({ total: 2, overrides: [] });
   });
 
-  it("of an earlier version, which names no mark, takes back all of its criterion", () => {
+  it("from an earlier version, which names no mark, takes back every mark of its criterion", () => {
     expect(fold(proposed({ a: 1, b: 1 }), { events: [first, second, undo(null)] })?.total).toBe(2);
   });
 });
 
-it("every mark of a person is listed with what became of it", () => {
+it("personMarks lists every mark with its result", () => {
   const events = [
     said({ criterion: "a", to: 1 }),
     said({ criterion: "a", to: 2 }),
@@ -261,10 +261,10 @@ it("every mark of a person is listed with what became of it", () => {
   ]);
 });
 
-describe("a submission that may not count", () => {
+describe("finalGrade: a submission that may not count", () => {
   const open = { situation: { is: "undecided", why: "a and b were handed in" } } as const;
 
-  it("needs a human decision although every criterion is marked, and its marks stand when it counts", () => {
+  it("needs a human decision even if every criterion is marked, and keeps its marks when it counts", () => {
     const events = [said({ criterion: "a", to: 7, try: 0 }), said({ criterion: "b", to: 5, try: 0 })];
     expect(fold(null, { ...open, events })).toMatchObject({
       ...{ outcome: { is: "needs human", why: ["a and b were handed in"] }, total: null, points: 12 },
@@ -273,7 +273,7 @@ describe("a submission that may not count", () => {
   });
 });
 
-it("an acceptance that is taken back counts no more, and the one before it stands again", () => {
+it("finalGrade ignores an acceptance that was taken back and restores the one before it", () => {
   const doubtful = proposed({ a: 1, b: 1 }, { outcome: { is: "needs human", why: ["a part was not seen"] } });
   const [first, second] = [said({ kind: "reviewed" }), said({ kind: "reviewed", by: "bob" })];
   const undo = (id: number) => said({ kind: "reviewed", takesBack: id });

@@ -1,20 +1,21 @@
 /**
- * The grade of a work as it stands: what the machine proposed, and what people said of it since. Pure, and made anew from its
- * parts each time: nothing of it is stored, so it cannot disagree with them.
+ * Computes the current grade of a submission from the machine's proposal and from what people decided since. The function is pure and
+ * computes the grade from its parts each time. No part of the result is stored, so it cannot disagree with them.
  *
- * F1  A person's word stands above the machine's, criterion by criterion; what the machine said is kept beside it.
- * F2  A word about other content says nothing about this one. A review is of one try; a new proposal wants a new one.
- * F3  Four outcomes, never mixed up. A person's mark closes its criterion; what else is in doubt wants a review of that try, unless nothing
- *     of the machine's is left. Nothing is graded while a criterion is open, reviewed or not.
- * F4  Release is an act of its own. It changes no points, and says which total was released, and for which students.
- * F5  A mark belongs to one wording of its criterion. Where the rubric changed, the machine's marks of unchanged criteria stand; the others
- *     are open. A person's mark of a changed criterion stands within the new scale and needs a review. If the old rubric is unknown,
- *     every criterion counts as changed.
- * F6  No mark of a person is lost: `personMarks` lists all of them, each with what became of it.
- * F7  An undo takes back one mark: the one it names. The mark before it stands again. Undo events of earlier versions name none; they take
- *     back all marks of their criterion.
- * F8  While it is undecided whether a work counts, it needs a human decision, whoever marked it. Its marks belong to its content: they
- *     stand when this content counts.
+ * F1  A person's mark overrides the machine's, criterion by criterion. The machine's mark is kept beside it.
+ * F2  A decision about other content does not apply to this content. A review belongs to one grading attempt; a new proposal needs a new
+ *     review.
+ * F3  There are four outcomes, which are never mixed up. A person's mark closes its criterion. Other doubts need a review of that attempt,
+ *     unless no mark of the machine remains. A submission is not graded while a criterion is open, reviewed or not.
+ * F4  A release is a separate act. It changes no points. It records which total was released, and for which students.
+ * F5  A mark belongs to one wording of its criterion. If the rubric changed, the machine's marks of unchanged criteria stay valid; the
+ *     other criteria are open. A person's mark of a changed criterion stays within the new scale and needs a review. If the old rubric is
+ *     unknown, every criterion counts as changed.
+ * F6  No mark of a person is lost: `personMarks` lists all of them, each with its result.
+ * F7  An undo takes back one mark: the one it names. The mark before it is restored. Undo events of earlier versions name no mark; they
+ *     take back all marks of their criterion.
+ * F8  While it is undecided whether a submission counts, it needs a human decision, even if a person marked it. Its marks belong to its
+ *     content, and they apply when this content counts.
  */
 import { changedCriteria } from "./changed-criteria.ts";
 import {
@@ -29,45 +30,48 @@ import {
 import { clampPoints, sumCriteria, totalPoints } from "./points.ts";
 import { mostPoints, type Rubric } from "./rubric.ts";
 
-/** Appended, never changed. */
+/** Events are appended and never changed. */
 export interface GradeEvent {
   readonly id: number;
-  /** Key of the work. */
+  /** Key of the submission. */
   readonly work: string;
   /** ISO 8601. */
   readonly at: string;
-  /** Who said so. */
+  /** The person who made the decision. */
   readonly by: string;
   readonly kind: GradeEventKind;
-  /** Of an override. */
+  /** Only an override has a criterion. */
   readonly criterion: string | null;
-  /** Points before: null where there were none. */
+  /** Points before the override. null: there were none. */
   readonly from: number | null;
-  /** Points of an override, null takes one back; of a release the total, null where the work has none. */
+  /** For an override: the points; null takes one mark back. For a release: the released total; null if the submission has none. */
   readonly to: number | null;
-  /** Of an override without points, or of a review: the id of the event that it takes back. Then it is no mark and no review itself. */
+  /**
+   * The id of the event that this one takes back. Set on an override without points or on a review; the event is then no mark and no
+   * review.
+   */
   readonly takesBack: number | null;
   readonly reason: string;
-  /** For the student. */
+  /** A comment that the student can read. */
   readonly comment: string;
   readonly rubricHash: string;
-  /** Hash of what was handed in when it was said; null: nothing that could be graded. */
+  /** Hash of the submitted content at the time of the event. null: there was nothing to grade. */
   readonly content: string | null;
-  /** Whose proposal it was said of; 0: none. */
+  /** The grading attempt whose proposal the event is about. 0: none. */
   readonly try: number;
-  /** Of a release: keys of the students for whom it is. null or absent: of an earlier version, for all people of the work. */
+  /** For a release: keys of the students it applies to. null or absent (earlier versions): all students of the submission. */
   readonly students?: readonly string[] | null | undefined;
 }
 
 export type GradeEventKind = "override" | "reviewed" | "released" | "withdrawn";
 
 export interface FinalGrade extends Grade {
-  /** As the machine said it; null: it has said nothing. */
+  /** The machine's proposal. null: there is none. */
   readonly proposed: Grade | null;
-  /** Marks of people that stand. */
+  /** The marks by people that count. */
   readonly overrides: readonly Override[];
   readonly reviewed: (Said & { readonly id: number }) | null;
-  /** null: not released, or withdrawn. */
+  /** null: the grade is not released, or the release was withdrawn. */
   readonly released: Released | null;
 }
 
@@ -78,12 +82,12 @@ interface Said {
 
 interface Released extends Said {
   readonly total: number | null;
-  /** Keys of the students for whom it is; absent: for all people of the work. */
+  /** Keys of the students it applies to. Absent: all students of the submission. */
   readonly students?: readonly string[];
 }
 
 export interface PersonMark extends Said {
-  /** Of the grade event. */
+  /** Id of the grade event. */
   readonly id: number;
   readonly criterion: string;
   readonly points: number;
@@ -93,53 +97,53 @@ export interface PersonMark extends Said {
 
 type MarkFate =
   | { readonly is: "stands" }
-  /** `by`: id of the event that did so. */
+  /** `by` is the id of the event that replaced the mark or took it back. */
   | { readonly is: "replaced" | "taken back"; readonly by: number }
-  /** It was said of other content than is handed in now. */
+  /** The mark was made for content that has since been replaced. */
   | { readonly is: "other content" }
-  /** The rubric no longer has its criterion. */
+  /** The rubric no longer has the criterion of this mark. */
   | { readonly is: "no criterion" };
 
 interface Override extends Said {
-  /** Of the grade event. */
+  /** Id of the grade event. */
   readonly id: number;
   readonly criterion: string;
-  /** Of the machine; null: it gave none. */
+  /** The machine's points. null: it gave none. */
   readonly proposed: number | null;
   readonly points: number;
   readonly reason: string;
   readonly comment: string;
 }
 
-/** What is known of a work besides its proposal. */
+/** The state of a submission apart from its proposal. */
 export type WorkSituation =
-  /** The student's cause: there was nothing to grade. */
+  /** The student submitted nothing that can be graded. */
   | { readonly is: "ungradable"; readonly why: string }
-  /** It is not known whether it counts: a person decides. */
+  /** It is unknown whether the submission counts. A person decides. */
   | { readonly is: "undecided"; readonly why: string }
-  /** It waits, or is being graded. */
+  /** The submission waits or is being graded. */
   | { readonly is: "open" }
-  /** Our cause: its run ended without a grade. */
+  /** The run ended without a grade, because of a grader error. */
   | { readonly is: "failed"; readonly why: string }
-  /** Its run has ended with a grade. */
+  /** The run ended with a grade. */
   | { readonly is: "done" };
 
 export interface FinalGradeInput {
   readonly rubric: Rubric;
   readonly rubricHash: string;
-  /** Earlier rubrics of the batch, by their hashes. */
+  /** Earlier rubrics of the batch, by hash. */
   readonly rubrics?: ReadonlyMap<string, Rubric>;
   readonly situation: WorkSituation;
-  /** Hash of what is handed in now. */
+  /** Hash of the currently submitted content. */
   readonly content: string | null;
-  /** `rubricHash`: of the rubric it was made by. */
+  /** `rubricHash` is the hash of the rubric that the proposal was made with. */
   readonly proposal: { readonly grade: Grade; readonly try: number; readonly rubricHash: string } | null;
-  /** Of this work, in the order in which they were appended. */
+  /** Events of this submission, in the order in which they were appended. */
   readonly events: readonly GradeEvent[];
   readonly penalty: Penalty | null;
 }
 
-/** null: nobody has said anything yet. */
+/** Returns null if there is no proposal and no event. */
 export function finalGrade(input: FinalGradeInput): FinalGrade | null {
   const { rubric, proposal, penalty } = input;
   const said = input.events.filter(({ content }) => content === input.content);
@@ -214,14 +218,14 @@ function baseOf(input: FinalGradeInput): Grade | null {
   }
 }
 
-/** F5: criteria, old and new, that say something else in the rubric of that hash than now. */
+/** F5: returns the criteria, old and new, that differ between the rubric with this hash and the current one. */
 function changedSince({ rubric, rubricHash, rubrics }: FinalGradeInput, hash: string): ReadonlySet<string> {
   if (hash === rubricHash) return new Set();
   const old = rubrics?.get(hash);
   return new Set(old === undefined ? rubric.criteria.map(({ id }) => id) : changedCriteria(old, rubric));
 }
 
-/** F5. */
+/** F5: returns the proposal, in which the marks of changed criteria are open again. */
 function asGradedBy(input: FinalGradeInput, { grade, rubricHash }: NonNullable<FinalGradeInput["proposal"]>): Grade {
   const changed = changedSince(input, rubricHash);
   if (changed.size === 0) return grade;
@@ -244,7 +248,7 @@ function asGradedBy(input: FinalGradeInput, { grade, rubricHash }: NonNullable<F
   return { ...grade, criteria, flags, outcome: why.length > 0 ? { is: "needs human", why } : { is: "graded" } };
 }
 
-/** A flag that names a file may begin as the file's author likes: it is of no criterion. */
+/** A flag that names a file belongs to no criterion: its text can begin with anything, because the file's author chose the name. */
 function isAboutOne({ message, file }: Flag, ids: ReadonlySet<string>): boolean {
   return file === undefined && [...ids].some((id) => message.startsWith(`${id}: `));
 }
@@ -286,14 +290,14 @@ export function personMarks({
 }
 
 interface PeopleSaid {
-  /** Criteria. */
+  /** Ids of the criteria that people marked. */
   readonly marked: ReadonlySet<string>;
   readonly reviewed: boolean;
-  /** What they said by another rubric. */
+  /** Criteria that people marked with another rubric. */
   readonly doubtful: readonly string[];
 }
 
-/** F3. */
+/** See F3 in the file header. */
 function outcomeOf(
   base: Grade | null,
   criteria: readonly CriterionGrade[],
@@ -301,7 +305,7 @@ function outcomeOf(
 ): Outcome {
   const given = base?.outcome ?? { is: "graded" };
   if (marked.size === 0 && (given.is === "ungradable" || given.is === "grader error")) return given;
-  // Whoever reviewed a work has seen its flags; what nobody has marked stays open.
+  // A reviewer has seen the flags of the submission. Unmarked criteria stay open.
   const settled = reviewed || criteria.every(({ id }) => marked.has(id));
   const reasons = base === null || settled ? [] : reasonsLeft(base, marked);
   const open = criteria.flatMap((one) => (one.is === "not graded" ? `${one.id}: ${one.why}` : []));
@@ -309,7 +313,7 @@ function outcomeOf(
   return why.length > 0 ? { is: "needs human", why } : { is: "graded" };
 }
 
-/** All but those that are known to be of a marked criterion. */
+/** All reasons except those known to belong to a marked criterion. */
 function reasonsLeft({ outcome, criteria, flags }: Grade, marked: ReadonlySet<string>): readonly string[] {
   if (outcome.is === "graded") return [];
   if (outcome.is !== "needs human") return [`${outcome.is}: ${outcome.why}`];
@@ -335,7 +339,7 @@ function overrideOf(word: GradeEvent, proposal: Grade | null): Override {
   };
 }
 
-/** F4. Releases of the same total add up. */
+/** F4: releases of the same total are combined, and so are their students. */
 function releasedOf(events: readonly GradeEvent[]): FinalGrade["released"] {
   const acts = events.filter(({ kind }) => kind === "released" || kind === "withdrawn");
   const last = acts.at(-1);
@@ -349,7 +353,7 @@ function releasedOf(events: readonly GradeEvent[]): FinalGrade["released"] {
   };
 }
 
-/** The release of a grade for one student; null: nobody released it for this student. */
+/** Returns the release of a grade for one student, or null if the grade was not released to this student. */
 export function releasedFor({ released }: Pick<FinalGrade, "released">, student: string): FinalGrade["released"] {
   return released?.students?.includes(student) === false ? null : released;
 }

@@ -1,4 +1,6 @@
-/** The next place of a mark in a text. Asked with places that never go back, each mark costs one pass over the text in all. */
+/**
+ * Finds the next occurrence of a mark in a text. If the requested positions never go back, each mark costs one pass over the text in total.
+ */
 export class FindAhead {
   readonly #text: string;
   readonly #found = new Map<string, number>();
@@ -7,7 +9,7 @@ export class FindAhead {
     this.#text = text;
   }
 
-  /** Below 0: it does not come any more. */
+  /** Below 0: the mark does not occur again. */
   from(mark: string, at: number): number {
     const known = this.#found.get(mark);
     if (known !== undefined && (known < 0 || known >= at)) return known;

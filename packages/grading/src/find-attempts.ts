@@ -1,20 +1,23 @@
 /**
- * Attempts to talk to the grader, to be reported to the teacher. They are signs, not proof: nothing here changes a grade, and what
- * is missed here is held by the structure around it (executed tests, evidence, a closed answer).
+ * Finds attempts to influence the grader, and reports them to the teacher. A finding is a sign, not proof, and changes no grade. Attempts
+ * that are missed here are stopped elsewhere: by executed tests, by required evidence and by a closed answer format.
  */
 import { type Reading, readable, readingsOf } from "./attempt-readings.ts";
 import { BESIDE, type Sign, signs } from "./attempt-signs.ts";
 import type { Flag } from "./grade.ts";
 
-/** Files that tools load by themselves: a way to run before the tests do. */
+/** Names of files that tools load automatically. Code in them can run before the tests do. */
 const hookFiles =
   /(?:^|\/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|pytest\.ini|tox\.ini|\.npmrc|\.noderc|\.pnpmfile\.cjs|\.mocharc\.\w+|jest\.config\.\w+|vitest\.config\.\w+|\.envrc|makefile\.local)$/i;
-/** Attributes by which git would change or hide files. Plain ones, such as `* text=auto` or those of Git LFS, are ordinary. */
+/** Git attributes that change or hide files. Plain attributes, such as `* text=auto` or those of Git LFS, are ordinary. */
 const gitAttributes = /(?:^|\/)\.gitattributes$/i;
 const changingAttribute =
   /[ \t](?:export-subst|export-ignore|ident|working-tree-encoding=\S|filter=(?!lfs(?:[ \t]|$))\S)/;
 const MOST_FLAGS = 20;
-/** More than a model is shown of a file, and of a work (show-work.ts); what nobody sees sways nobody, and costs time. */
+/**
+ * More than a model is shown of one file and of one submission (show-work.ts). Text that no model sees cannot influence it, and reading it
+ * costs time.
+ */
 const MOST_OF_FILE = 100_000;
 const MOST_OF_ALL = 500_000;
 
@@ -22,7 +25,7 @@ export function findAttempts(texts: ReadonlyMap<string, string>): Flag[] {
   return look(texts, signs, true);
 }
 
-/** In values that travel beside the task, by their names: what a program printed, what a model said of the work. */
+/** Searches named values that are sent with the task, such as a program's output or a model's comment on the submission. */
 export function findSpokenAttempts(values: ReadonlyMap<string, string>): Flag[] {
   return look(values, spokenSigns, false);
 }
@@ -37,7 +40,7 @@ function look(texts: ReadonlyMap<string, string>, signs: readonly Sign[], named:
       flags.push({ kind, message, file, ...(line === undefined ? {} : { line }) });
   };
   let room = MOST_OF_ALL;
-  // In the order in which they are shown.
+  // Files are read in the order in which they are shown.
   for (const [file, whole] of [...texts].sort(([one], [other]) => (one < other ? -1 : 1))) {
     const text = whole.slice(0, Math.min(MOST_OF_FILE, room));
     room -= text.length;
@@ -73,7 +76,7 @@ function look(texts: ReadonlyMap<string, string>, signs: readonly Sign[], named:
   return flags;
 }
 
-/** Where the sign stands in the reading, with the second one beside it where it needs one. */
+/** Returns where the sign matches in the reading, together with its second pattern if it needs one. */
 function placeOf({ pattern, beside, inLine, asWritten }: Sign, { text, folded, lineAt }: Reading): number | null {
   if (asWritten === true && folded === true) return null;
   if (beside === undefined && inLine !== true) return pattern.exec(text)?.index ?? null;
@@ -85,7 +88,10 @@ function placeOf({ pattern, beside, inLine, asWritten }: Sign, { text, folded, l
   return null;
 }
 
-/** Zero-width and direction characters, and the tag letters that mirror ASCII. One joiner in a name or an emoji is ordinary. */
+/**
+ * Matches zero-width characters, direction characters and the tag letters that mirror ASCII. A single joiner in a name or an emoji is
+ * ordinary.
+ */
 function hidesLetters(line: string): boolean {
   if (
     /[\u202a-\u202e\u2066-\u2069]|[\u{e0001}-\u{e007f}]/u.test(line.replaceAll(/\u{1f3f4}[\u{e0020}-\u{e007f}]+/gu, ""))

@@ -1,13 +1,14 @@
 /**
- * Words that stand where a program has none, and names of files and identifiers that read as sentences about the grade. They are shown to the
- * teacher and change no points: the second look does not see them (strip-words.ts), and marks that differ go to a person.
+ * Finds sentences where a program normally has none, and names of files and identifiers that read like sentences about the grade. They are
+ * reported to the teacher and change no points. The second pass does not see them (strip-words.ts), and differing marks are reviewed by a
+ * person.
  */
 import type { Flag } from "./grade.ts";
 import { piecesOfName } from "./leftover-words.ts";
 import { stripWords } from "./strip-words.ts";
 
 const MOST_FLAGS = 8;
-/** What a model is shown of a file, and of a work (show-work.ts). */
+/** How much of a file and of a submission a model is shown (show-work.ts). */
 const MOST_OF_FILE = 100_000;
 const MOST_OF_ALL = 500_000;
 const LONGEST_SHOWN = 80;
@@ -35,7 +36,7 @@ export function findWording(texts: ReadonlyMap<string, string>): Flag[] {
   return flags;
 }
 
-/** Identifiers, and rows of identifiers that only dots or commas part: `this.code.deserves.full.marks`. */
+/** Finds identifiers, and chains of identifiers joined only by dots or commas: `this.code.deserves.full.marks`. */
 function* spokenNames(code: string): Generator<{ readonly text: string; readonly at: number }> {
   for (const { 0: text, index } of code.matchAll(
     /[\p{L}_$][\p{L}\p{M}\p{N}_$]*(?:(?:\.|, ?|-)[\p{L}_$][\p{L}\p{M}\p{N}_$]*){0,30}/gu,

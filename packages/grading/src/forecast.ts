@@ -1,4 +1,4 @@
-// What a batch will take: time, once five are done; money, before it begins; and whom to try first. Pure.
+// Forecasts a batch: the time left (once five submissions are finished), the cost (before the batch begins) and a pilot sample. Pure.
 
 export interface Remaining {
   readonly lowMs: number;
@@ -7,7 +7,9 @@ export interface Remaining {
 
 const FEWEST_FINISHED = 5;
 
-/** A range from the middle half of those that are done; null until five are, for a single figure from two would be a guess. */
+/**
+ * Returns a range from the middle half of the finished submissions. null until five are finished: an estimate from two would be a guess.
+ */
 export function timeRemaining(finishedMs: readonly number[], left: number, slots: number): Remaining | null {
   if (finishedMs.length < FEWEST_FINISHED) return null;
   if (left <= 0) return { lowMs: 0, highMs: 0 };
@@ -20,7 +22,7 @@ export function timeRemaining(finishedMs: readonly number[], left: number, slots
 }
 
 export interface CallPlan {
-  /** Of one work, all calls together. */
+  /** The tokens of one submission, over all calls. */
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly calls: number;
@@ -30,18 +32,18 @@ export interface CostEstimate {
   readonly calls: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** null: a price is not known, which is not the same as free. */
+  /** null: a price is unknown. Unknown does not mean free. */
   readonly lowNanodollars: number | null;
   readonly highNanodollars: number | null;
 }
 
-/** Per million tokens, in nanodollars. */
+/** In nanodollars per million tokens. */
 export interface TokenPrice {
   readonly prompt: number;
   readonly completion: number;
 }
 
-/** From a pilot's calls where there is one, else from the length of the works: four characters are about a token. */
+/** Uses the calls of a pilot if there is one. Otherwise it uses the length of the submissions: four characters are about one token. */
 export function estimateCost(
   works: readonly { readonly characters: number }[],
   plan: { readonly calls: number; readonly promptCharacters: number; readonly completionTokens: number },
@@ -64,7 +66,7 @@ export function estimateCost(
       ) * works.length
     );
   };
-  // Without a pilot: a fifth less, and half as much again, since code has more tokens per letter than prose.
+  // Without a pilot, the range is 20 % below to 50 % above, because code has more tokens per letter than prose.
   const [low, high] = pilot.length === 0 ? [0.8, 1.5] : [0.25, 0.9];
   const cost = (share: number) =>
     price === null
@@ -83,7 +85,10 @@ export function estimateCost(
   };
 }
 
-/** A pilot that shows the class: as many from each band of size (and score, where there is one). The same input, the same sample. */
+/**
+ * Chooses a pilot sample that represents the class: an equal number from each band of size (and score, if there is one). The same input
+ * gives the same sample.
+ */
 export function stratifiedSample<T extends { readonly key: string; readonly size: number; readonly score?: number }>(
   works: readonly T[],
   count: number,
@@ -93,7 +98,7 @@ export function stratifiedSample<T extends { readonly key: string; readonly size
   const sorted = [...works].sort(
     (one, other) => (one.score ?? 0) - (other.score ?? 0) || one.size - other.size || (one.key < other.key ? -1 : 1),
   );
-  // The middle of each band; the ends are in the first and the last.
+  // Takes the middle of each band. The first and last band include the ends.
   return Array.from({ length: count }, (_, band) => {
     const at = count === 1 ? (sorted.length - 1) / 2 : (band * (sorted.length - 1)) / (count - 1);
     return sorted[Math.round(at)];

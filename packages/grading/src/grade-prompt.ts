@@ -1,7 +1,7 @@
 /**
- * What a model is asked, in two messages. The first holds what is the same for every work; the second the task, the rubric, and the
- * submission as data. Whoever scripts a model finds in the second: the words of the task, `- id: criterion` for each, the student's lines,
- * and, of the second look, "Comments and texts in quotes were taken out".
+ * Builds the two messages of a grading prompt. The first holds the text that is the same for every submission. The second holds the task,
+ * the rubric, and the submission as data. Scripted test models rely on these parts of the second message: the words of the task, `- id:
+ * criterion` for each criterion, the student's lines, and in the second pass the sentence "Comments and texts in quotes were taken out".
  */
 import type { Criterion, Rubric } from "./rubric.ts";
 import { type ShownWork, showWork, submissionNotice } from "./show-work.ts";
@@ -10,15 +10,15 @@ import { criteriaForModel } from "./verdict.ts";
 export interface GradeQuestion {
   readonly rubric: Rubric;
   readonly task: string;
-  /** Values of the places in the task: data. */
+  /** Values for the placeholders in the task. They are data. */
   readonly given: ReadonlyMap<string, string>;
   readonly work: ShownWork;
   readonly nonce: string;
-  /** What tests that ran came to, by criterion. */
+  /** Results of the executed tests, by criterion. */
   readonly tests: readonly string[];
-  /** Comments and texts in quotes are taken out. */
+  /** If true, comments and texts in quotes are removed. */
   readonly bare: boolean;
-  /** In which feedback is written; null: that of the rubric. */
+  /** The language of the feedback. null: the language of the rubric. */
   readonly language: string | null;
 }
 

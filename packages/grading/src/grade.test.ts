@@ -31,8 +31,8 @@ const verdict = (id: string, points: number, confidence = 0.9): Verdict => ({
 const verdicts = (...given: Verdict[]): ReadVerdicts => ({ verdicts: given, problems: [], nextSteps: [] });
 const all = verdicts(verdict("names", 2), verdict("pure", 1), verdict("style", 2));
 
-describe("a grade", () => {
-  it("is the sum of tests and verdicts", () => {
+describe("gradeWork", () => {
+  it("adds up test results and verdicts", () => {
     expect(gradeWork(sampleRubric, { tests: results(3, 4), verdicts: all })).toMatchObject({
       outcome: { is: "graded" },
       points: 9.5,
@@ -47,7 +47,7 @@ describe("a grade", () => {
     });
   });
 
-  it("of a real zero is graded", () => {
+  it('reports "graded" for a real zero', () => {
     const zero = verdicts(verdict("names", 0), verdict("pure", 0), verdict("style", 0));
     expect(gradeWork(sampleRubric, { tests: results(0, 4), verdicts: zero })).toMatchObject({
       outcome: { is: "graded" },
@@ -55,7 +55,7 @@ describe("a grade", () => {
     });
   });
 
-  it("with a criterion open has no points and needs a person", () => {
+  it("with an open criterion has no points and needs a human decision", () => {
     const part: ReadVerdicts = {
       verdicts: [verdict("names", 2)],
       problems: [{ criterion: "pure", problem: "is missing" }],
@@ -69,7 +69,7 @@ describe("a grade", () => {
     expect(gradeWork(sampleRubric, { tests: results(4, 4), verdicts: null }).outcome.is).toBe("needs human");
   });
 
-  it("without usable tests is the grader's error, and a forged file is flagged", () => {
+  it("without usable tests is a grader error, and a forged results file is flagged", () => {
     const forged = readTestResults(JSON.stringify({ nonce: "guess", tests: [] }), NONCE);
     expect(gradeWork(sampleRubric, { tests: forged, verdicts: all })).toMatchObject({
       outcome: { is: "grader error" },
@@ -82,7 +82,7 @@ describe("a grade", () => {
     );
   });
 
-  it("whose tests name nothing in the rubric is nobody's zero", () => {
+  it("with tests that match no criterion is not a zero", () => {
     const rubric = { criteria: [criterion({ id: "x", source: { is: "tests", patterns: ["even/*"] } })] };
     expect(gradeWork(rubric, { tests: results(4, 4), verdicts: null })).toMatchObject({
       outcome: { is: "needs human" },
@@ -90,7 +90,7 @@ describe("a grade", () => {
     });
   });
 
-  it("takes a person's word above all others, within the scale", () => {
+  it("prefers a person's mark over all others, within the scale", () => {
     const human = [{ criterion: "tests", points: 99, comment: "I ran it." }];
     expect(gradeWork(sampleRubric, { tests: results(0, 4), verdicts: all, human }).criteria[0]).toMatchObject({
       by: "human",
@@ -98,7 +98,7 @@ describe("a grade", () => {
     });
   });
 
-  it("shows a penalty as a line of its own and never goes below zero", () => {
+  it("shows a penalty as its own line and never goes below zero", () => {
     const penalty = latePenalty(12, { percentPerDay: 10, mostPercent: 50 }, 26 * 3_600_000);
     expect(penalty).toEqual({ points: 2.4, why: "2 days late, 20 %" });
     expect(gradeWork(sampleRubric, { tests: results(4, 4), verdicts: all, penalty })).toMatchObject({
@@ -113,7 +113,7 @@ describe("a grade", () => {
     expect(latePenalty(12, { percentPerDay: 10, mostPercent: 50 }, null)).toBeNull();
   });
 
-  it("goes to a person for what the policy names, with its points as a proposal", () => {
+  it("sends a submission to a person for the reasons in the policy, with its points as a proposal", () => {
     const review = {
       confidenceBelow: 0.6,
       passMark: 0.5,
@@ -141,7 +141,7 @@ describe("a grade", () => {
     });
   });
 
-  it("that cannot be given is ungradable or our error, and neither is a number", () => {
+  it("without a possible grade is ungradable or a grader error, and has no number", () => {
     expect(ungradable(sampleRubric, "empty")).toMatchObject({
       outcome: { is: "ungradable", why: "empty" },
       points: null,
@@ -151,8 +151,8 @@ describe("a grade", () => {
   });
 });
 
-describe("test results", () => {
-  it("count only with the session's nonce", () => {
+describe("test results of a criterion", () => {
+  it("count only with the nonce of the session", () => {
     expect(readTestResults('{"tests":[]}', NONCE).is).toBe("forged");
     expect(readTestResults(`{"nonce":["${NONCE}"],"tests":[]}`, NONCE).is).toBe("forged");
     expect(readTestResults("nonsense", NONCE).is).toBe("unusable");
@@ -161,7 +161,7 @@ describe("test results", () => {
     expect(() => readTestResults("{}", "short")).toThrow(RangeError);
   });
 
-  it("with one name twice are unusable: which of them would count?", () => {
+  it("with one name twice are unusable, because it is unclear which one counts", () => {
     const tests = [
       { name: "a", status: "passed" },
       { name: "a", status: "failed" },
@@ -169,7 +169,7 @@ describe("test results", () => {
     expect(readTestResults(JSON.stringify({ nonce: NONCE, tests }), NONCE).is).toBe("unusable");
   });
 
-  it("are clamped, weighted, and rounded towards zero", () => {
+  it("are clamped, weighted and rounded towards zero", () => {
     const read = readTestResults(
       JSON.stringify({
         nonce: NONCE,
@@ -214,13 +214,13 @@ describe("test results", () => {
     ["aba", "a*b*a", true],
     ["aa", "a*a*a", false],
     ["", "*", true],
-  ])("%j fits %j: %s", (name, pattern, wants) => {
+  ])("matching the name %j against the pattern %j: %s", (name, pattern, wants) => {
     expect(fits(name, pattern)).toBe(wants);
   });
 });
 
 describe("points", () => {
-  it("are summed as with a pencil and read as written", () => {
+  it("are added exactly and read as written", () => {
     expect(sumPoints([0.1, 0.2])).toBe(0.3);
     expect([readPoints("2,5"), readPoints("\u22121"), readPoints("1e3"), readPoints("")]).toEqual([
       2.5,
@@ -232,7 +232,7 @@ describe("points", () => {
     expect(sampleRubric.criteria.map(stepOf)).toEqual([0.5, 1, 1, 1]);
   });
 
-  it("in steps never exceed what they were", () => {
+  it("rounded to steps never exceed the original value", () => {
     fc.assert(
       fc.property(fc.integer({ min: -9000, max: 9000 }), fc.constantFrom(0.1, 0.25, 0.5, 1, 3), (thousandths, step) => {
         const points = thousandths / 1000;

@@ -1,6 +1,7 @@
 /**
- * The grade of one work. Four outcomes that are never mixed up: graded, ungradable (the student's cause), grader error (ours),
- * needs human. Only a graded work has a total; a work whose criteria are not all graded has no points, and says which are open.
+ * Computes the grade of one submission. There are four outcomes, which are never mixed up: graded, ungradable (caused by the student),
+ * grader error (caused by the system) and needs human. Only a graded submission has a total. If a criterion is not graded, the submission
+ * has no points, and the grade lists the open criteria.
  */
 import type { Evidence } from "./evidence.ts";
 import {
@@ -26,12 +27,15 @@ export type Outcome =
 export interface Grade {
   readonly outcome: Outcome;
   readonly criteria: readonly CriterionGrade[];
-  /** Of the criteria, deductions included, never below 0; null while a criterion is open. A proposal until it is graded. */
+  /**
+   * The sum of the criteria including deductions, never below 0. null: a criterion is open. It is only a proposal unless the outcome is
+   * "graded".
+   */
   readonly points: number | null;
   readonly most: number;
-  /** A line of its own, never folded into the points; null: none. */
+  /** Shown as a separate line and never included in the points. null: no penalty. */
   readonly penalty: Penalty | null;
-  /** points less the penalty; null unless graded. */
+  /** `points` minus the penalty. null: the submission is not graded. */
   readonly total: number | null;
   readonly flags: readonly Flag[];
   readonly nextSteps: readonly string[];
@@ -46,7 +50,7 @@ export type CriterionGrade =
       readonly level: string | null;
       readonly comment: string;
       readonly evidence: readonly Evidence[];
-      /** Of a model; null where nobody guesses. */
+      /** The model's confidence. null: a model did not grade this criterion. */
       readonly confidence: number | null;
       readonly tests: readonly TestResult[];
       readonly notes: readonly string[];
@@ -70,7 +74,7 @@ export const flagKinds = [
 ] as const;
 export type FlagKind = (typeof flagKinds)[number];
 
-/** Something a teacher should see. It never changes points by itself. */
+/** A fact for the teacher to see. A flag never changes points. */
 export interface Flag {
   readonly kind: FlagKind;
   readonly message: string;
@@ -87,24 +91,24 @@ interface HumanVerdict {
 export interface GradeInput {
   /** null: no criterion is graded by tests. */
   readonly tests: ReadResults | null;
-  /** null: no criterion is graded by a model, or none could be asked. */
+  /** null: no criterion is graded by a model, or no model could be asked. */
   readonly verdicts: ReadVerdicts | null;
   readonly human?: readonly HumanVerdict[];
   readonly flags?: readonly Flag[];
-  /** Why a person must look, whatever the policy: a part of the work was not seen, a question was not answered. */
+  /** Reasons for a human decision that apply under every policy: a part of the submission was not shown, or a question was not answered. */
   readonly doubts?: readonly string[];
   readonly penalty?: Penalty | null;
   readonly review?: ReviewPolicy;
 }
 
-/** What sends a graded work to a person before it is released. */
+/** The conditions that send a graded submission to a person before it is released. */
 interface ReviewPolicy {
-  /** A model less sure than this. */
+  /** The model's confidence is below this value. */
   readonly confidenceBelow?: number;
-  /** A share of the points, such as the pass mark, and how near to it is borderline. */
+  /** A share of the points, such as the pass mark, and the distance within which a grade is borderline. */
   readonly passMark?: number;
   readonly borderline?: number;
-  /** Kinds of flags that want a person. */
+  /** Kinds of flags that need a human decision. */
   readonly flags?: readonly Flag["kind"][];
 }
 
@@ -166,7 +170,7 @@ function gradeCriterion(
   ownsTotal: boolean,
 ): CriterionGrade {
   const { id, source } = criterion;
-  // A person's word stands above everything.
+  // A person's mark overrides everything else.
   const person = human.find((one) => one.criterion === id);
   if (person !== undefined) {
     const { points, comment } = person;
@@ -209,12 +213,12 @@ function gradeCriterion(
 
 const blank = { evidence: [], confidence: null, tests: [], notes: [] } as const;
 
-/** The student's cause: nothing that could be graded was handed in. */
+/** Caused by the student: the submission contains nothing that can be graded. */
 export function ungradable(rubric: Rubric, why: string, flags: readonly Flag[] = []): Grade {
   return withoutPoints(rubric, { is: "ungradable", why }, flags);
 }
 
-/** Our cause: the student is owed another try. */
+/** Caused by the system: the submission must be graded again. */
 export function graderError(rubric: Rubric, why: string, flags: readonly Flag[] = []): Grade {
   return withoutPoints(rubric, { is: "grader error", why }, flags);
 }
@@ -238,7 +242,7 @@ function withoutPoints(
   };
 }
 
-/** For each day begun, a share of what there was to get; null: on time, or nothing is taken. */
+/** Takes a share of the maximum for each started day. null: on time, or there is no deduction. */
 export function latePenalty(
   most: number,
   policy: { readonly percentPerDay: number; readonly mostPercent: number },

@@ -11,8 +11,8 @@ const read = (value: unknown) => {
   return found.results;
 };
 
-describe("results.json", () => {
-  it("that is nested deeply is unusable, and no error of ours", () => {
+describe("reading results.json of a Gradescope autograder", () => {
+  it("reports a deeply nested file as unusable and does not throw", () => {
     const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
     expect(readGradescopeResults(`{"tests": [{"name": "a", "output": ${deep}}]}`)).toEqual({
       is: "unusable",
@@ -20,7 +20,7 @@ describe("results.json", () => {
     });
   });
 
-  it("is read with all its fields", () => {
+  it("reads all fields", () => {
     const results = read({
       score: 44.0,
       execution_time: 136,
@@ -86,13 +86,13 @@ describe("results.json", () => {
     });
   });
 
-  it("sums the scores of its tests exactly, and knows when there is none", () => {
+  it("adds up the test scores exactly, and recognises when there is no score", () => {
     expect(read({ tests: [{ score: 1.1 }, { score: 2.2 }] }).sum).toBe(3.3);
     expect(read({ tests: [{ output: "no score" }] }).sum).toBeNull();
     expect(read({})).toMatchObject({ score: null, sum: null });
   });
 
-  it("keeps extra credit and negative scores, and says so", () => {
+  it("keeps extra credit and negative scores, and adds a note", () => {
     const results = read({
       score: 99,
       tests: [
@@ -108,18 +108,18 @@ describe("results.json", () => {
     [{ score: "8.50" }, 8.5],
     [{ score: ".5", tests: [{ name: ["odd"], output: { a: 1 }, output_format: "rich", tags: "t" }] }, 0.5],
     [{ score: 3, execution_time: "long", leaderboard: [{ name: "Time" }, 4], output_format: "latex" }, 3],
-  ])("%j is read although a field that gives no points is odd", (value, score) => {
+  ])("accepts %j although a field without points is unusual", (value, score) => {
     expect(read(value).score).toBe(score);
   });
 
   it.each([["[]"], ["no json"], ['{"tests": {}}'], ['{"score": "many"}'], ['{"visibility": "sometimes"}']])(
-    "%s is unusable, not a zero",
+    "reports the file %s as unusable, not as a zero",
     (text) => {
       expect(readGradescopeResults(text).is).toBe("unusable");
     },
   );
 
-  it("becomes tests of criteria, of which a name that stands twice is two", () => {
+  it("turns its tests into tests of criteria, where a repeated name is two tests", () => {
     const { tests } = testsOfGradescope(
       read({ tests: [{ name: "a", score: 1, max_score: 2 }, { name: "a", status: "passed" }, { name: "b" }] }),
     );
@@ -130,7 +130,7 @@ describe("results.json", () => {
     ]);
   });
 
-  describe("scores a criterion of 10 points", () => {
+  describe("scoring a criterion of 10 points", () => {
     const one = criterion({
       ...{ id: "t", points: 10, evidence: false, source: { is: "tests", patterns: ["*"] } },
       scale: { is: "points", step: 0.5 },
@@ -187,7 +187,7 @@ describe("results.json", () => {
         },
         5,
       ],
-    ])("%s", (_, value, points) => {
+    ])("case: %s", (_, value, points) => {
       expect(grade(value)).toMatchObject({ outcome: { is: "graded" }, total: points });
     });
 
@@ -207,31 +207,31 @@ describe("results.json", () => {
     const two = ["a", "b"].map((name) => ({ ...one, id: name, source: { is: "tests" as const, patterns: [name] } }));
     const both = [passed, { name: "b", score: 1, max_score: 2 }];
 
-    it("asks a person when a score that differs cannot be divided among criteria", () => {
+    it("asks for a human decision when a different total score cannot be divided among criteria", () => {
       expect(grade({ tests: both, score: 3 }, two)).toMatchObject({ outcome: { is: "graded" }, total: 15 });
       expect(grade({ tests: both, score: 2 }, two)).toMatchObject({ outcome: { is: "needs human" }, points: 15 });
       expect(grade({ score: 2 }, two)).toMatchObject({ outcome: { is: "needs human" }, points: null });
     });
 
-    it("asks a person when no test says whether it passed", () => {
+    it("asks for a human decision when no test reports whether it passed", () => {
       expect(grade({ tests: [{ name: "a", output: "?" }] }).outcome.is).toBe("needs human");
     });
 
-    it("is stored and read again without a change", () => {
+    it("keeps results unchanged when they are stored and read again", () => {
       for (const value of [{ score: 8 }, { tests: both, score: 2 }, { tests: [{ name: "a" }, { score: 1 }] }]) {
         const results = { is: "read" as const, ...testsOfGradescope(read(value)) };
         expect(storedResults(JSON.stringify(results))).toEqual(results);
       }
     });
 
-    it("gives a score for all tests to no criterion that is graded again alone", () => {
+    it("does not give the total score to a criterion that is regraded alone", () => {
       const tests = { is: "read" as const, ...testsOfGradescope(read({ score: 2, tests: both })) };
       const standing = gradeWork({ criteria: two }, { tests, verdicts: null });
       expect(regradeCriterion({ criteria: two }, standing, "a", { tests, verdicts: null }).points).toBe(15);
     });
   });
 
-  it("shows students what they may see at the moment", () => {
+  it("shows students only the tests that are visible now", () => {
     const shown = (afterDueDate: boolean, published: boolean) =>
       (["visible", "hidden", "after_due_date", "after_published"] as const).filter((visibility) =>
         isVisible(visibility, { afterDueDate, published }),

@@ -1,13 +1,13 @@
 /**
- * `results.json` as autograders for Gradescope write it, read so that a teacher's own autograder works unchanged. The rules are those of
+ * Reads the `results.json` that Gradescope autograders write, so that a teacher's own autograder works unchanged. The rules are those of
  * Gradescope's autograder specification:
  *
  * S1  The score at the top overrides the sum of the tests. Without one, the sum of the tests is the score.
  * S2  A test has a score, a max_score, both or neither. Scores above max_score (extra credit) and below 0 count as given, with a note.
- * S3  The status of a test changes how it looks, not its score. Without a status, a test with its full score has passed.
- * S4  A test with a status and no score is informational and weighs 0.
+ * S3  The status of a test changes how it is displayed, not its score. Without a status, a test with its full score has passed.
+ * S4  A test with a status and no score is informational and has the weight 0.
  *
- * One rule is ours: a test with max_score and status and no score gets all or none of it, with a note.
+ * One rule is ours: a test with max_score and status but no score gets all or none of its points, with a note.
  */
 import { z } from "zod";
 import { isDeepJson } from "./is-deep-json.ts";
@@ -17,9 +17,9 @@ import { MOST_RESULT_BYTES, type TestResult, type TestsRead, type Visibility } f
 type OutputFormat = "text" | "html" | "simple_format" | "md" | "ansi";
 
 export interface GradescopeResults {
-  /** As given for the whole; null: not given. */
+  /** The total score in the file. null: not given. */
   readonly score: number | null;
-  /** Of the scores of the tests; null: no test has one. */
+  /** Sum of the test scores. null: no test has a score. */
   readonly sum: number | null;
   readonly executionTime: number | null;
   readonly output: string;
@@ -56,7 +56,7 @@ const number = z.union([
     .regex(/^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,2})?\s*$/i)
     .transform(Number),
 ]);
-/** Whatever an autograder printed. */
+/** Accepts any value that an autograder prints. */
 const text = z.unknown().transform((value) => (typeof value === "string" ? value : (JSON.stringify(value) ?? "")));
 
 const test = z.looseObject({
@@ -131,7 +131,7 @@ export function readGradescopeResults(json: string): ReadGradescope {
       number: one.number ?? String(index + 1),
       score,
       maxScore,
-      // Without a word for it, full marks are a pass.
+      // Without a status, a test with full marks has passed.
       status: status ?? (score === null || maxScore === null ? null : score >= maxScore ? "passed" : "failed"),
       output: one.output ?? "",
       outputFormat: one.output_format ?? data.test_output_format ?? data.output_format ?? "text",
@@ -160,7 +160,7 @@ export function readGradescopeResults(json: string): ReadGradescope {
   };
 }
 
-/** As tests that criteria are scored by: a score counts as it was given, a test of 0 points weighs 0. */
+/** Converts the file to tests that score criteria. A score counts as given, and a test of 0 points has the weight 0. */
 export function testsOfGradescope({ tests, score, sum }: GradescopeResults): Omit<TestsRead, "is"> {
   const seen = new Map<string, number>();
   const notes: string[] = [];

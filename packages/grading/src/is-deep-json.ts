@@ -1,9 +1,9 @@
 import { jsonExcess } from "@markmill/base/json";
 
-/** Deeper than any answer, notebook or file of results. */
+/** No valid answer, notebook or results file is nested this deeply. */
 const mostDepth = 200;
 
-/** Whether a JSON text is nested so deep that parsing it would hold the process. */
+/** Reports whether a JSON text is nested so deeply that parsing it would block the process. */
 export function isDeepJson(text: string): boolean {
   return jsonExcess(text, { depth: mostDepth }) !== null;
 }

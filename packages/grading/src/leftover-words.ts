@@ -1,20 +1,20 @@
 /**
- * Words that are left in a program after comments and texts in quotes were taken out: the body of a macro, a text where a language allows
- * any tokens, a place that made the scanner lose its way. Programs put signs between names; sentences put blanks.
+ * Finds words that remain in a program after comments and texts in quotes were removed: in the body of a macro, in text where a language
+ * allows any tokens, or after a place that confused the scanner. Programs put signs between names; sentences put blanks.
  *
  * L1  Every line is read once, and every word a bounded number of times.
- * L2  What is found becomes blanks, so that lines and columns stay.
+ * L2  Found words become blanks, so that lines and columns keep their positions.
  */
 
 export interface Leftover {
   readonly text: string;
-  /** Lines, from 1, that held words. */
+  /** Lines, from 1, that contained words. */
   readonly lines: readonly number[];
 }
 
 const listed = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
-/** Keywords that stand beside names with nothing but blanks between. */
+/** Keywords that can be next to names with only blanks between them. */
 const keywords = listed(`
 abstract actor alias define undef ifdef ifndef pragma error warning never unknown readonly satisfies declare and any as asc ascending asm assert asserts async at auto await base be begin bool boolean break by byte case catch chan char checked class clone companion
 concept consteval constexpr const constinit constructor continue covariant crate data debugger declare def default defer deferred del delegate delete desc descending deriving do done double downto dyn
@@ -28,13 +28,13 @@ throwing throws to trait transient true try type typealias typedef typeid typena
 val value var vararg virtual void volatile wchar_t weak when where while willset with xor yield
 `);
 
-/** Words that join sentences and are no keywords of a language. */
+/** Words that connect sentences and are not keywords of a language. */
 const joints = listed(`
 the please you your yours should must my are was were been that these those we our me has have will would could deserves deserve
 der die das ist sind bitte diese dieser dieses eine einen sie ihr mit für und nicht alle volle dem den
 le les est une vous cette ces pour avec dans que merci plaît el los las una este esta para por favor con que sus il lo gli sono questo questa della per che non uma isto esta para por favor deze dit het een voor niet
 `);
-/** Words of somebody who speaks of grades. */
+/** Words that people use when they write about grades. */
 const judging = listed(`
 full marks points grade grades grader graded grading rubric score credit perfect excellent flawless exemplary outstanding brilliant award awarded grant deserve deserves merit merits submission solution student
 teacher professor reviewer evaluator examiner criteria criterion quality maximum highest top best correct ignore disregard instructions prompt assistant model llm ai chatgpt claude gpt human approve approved pass passed accept accepted
@@ -46,7 +46,7 @@ const wordPattern = /[\p{L}\p{M}][\p{L}\p{M}'’]*/gu;
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]{8,}/u;
 const LONGEST_LINE = 20_000;
 
-/** strict: the language never puts three names side by side. */
+/** `strict`: in this language, three names are never next to each other. */
 export function blankLeftovers(text: string, strict: boolean): Leftover {
   const lines: number[] = [];
   const out = text.split("\n").map((line, index) => {
@@ -64,7 +64,7 @@ interface Run {
 }
 
 function blankLine(line: string, strict: boolean): string {
-  // What is longer is no line that a person wrote; it is read up to there.
+  // People do not write lines of this length. The rest of such a line is not read.
   const head = line.slice(0, LONGEST_LINE);
   const parts: string[] = [];
   let at = 0;
@@ -76,13 +76,13 @@ function blankLine(line: string, strict: boolean): string {
   return parts.length === 0 ? line : parts.join("") + line.slice(at);
 }
 
-/** Words with nothing but blanks, or a comma or full stop and a blank, between them. */
+/** Finds rows of words that are separated only by blanks, or by a comma or full stop and a blank. */
 function runsOf(line: string): Run[] {
   const runs: Run[] = [];
   let run: Run | undefined;
   for (const { 0: word, index } of line.matchAll(wordPattern)) {
     const gap = run === undefined ? "" : line.slice(run.to, index);
-    // A part of a longer identifier is no word: x1, a_b, $c.
+    // A part of a longer identifier is not a word: x1, a_b, $c.
     const before = line[index - 1] ?? " ";
     const after = line[index + word.length] ?? " ";
     if (/[\d_$@\\]/.test(before) || /[\d_$(]/.test(after)) {
@@ -115,7 +115,7 @@ function isProse(marked: readonly string[], strict: boolean): boolean {
   );
 }
 
-/** The longest row of words, without keywords, that have only blanks between them. */
+/** The longest row of words separated only by blanks. Keywords end a row. */
 function sideBySide(words: readonly string[], without: ReadonlySet<string> = new Set()): number {
   let [longest, row] = [0, 0];
   for (const word of words) {
@@ -125,7 +125,7 @@ function sideBySide(words: readonly string[], without: ReadonlySet<string> = new
   return longest;
 }
 
-/** An identifier of many words is a sentence: only its first two are kept. */
+/** An identifier of many words is a sentence. Only its first two words are kept. */
 export function cutLongNames(text: string): string {
   return text.replaceAll(/[\p{L}_$][\p{L}\p{M}\p{N}_$]{15,}/gu, (name) => {
     const [, , third, , fifth] = [...name.matchAll(piece)];
@@ -136,7 +136,7 @@ export function cutLongNames(text: string): string {
 
 const piece = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|\p{N}+/gu;
 
-/** The words of a name, in lower case. */
+/** Returns the words of a name, in lower case. */
 export function piecesOfName(name: string): string[] {
   return [...name.matchAll(piece)].map(([one]) => one.toLowerCase());
 }

@@ -18,7 +18,7 @@ const found = (...clues: Clue[]) =>
     return one.is === "nobody" ? one.is : `${one.why}: ${one.among.map(({ key }) => key).join(" ")}`;
   });
 
-describe("a person of a class", () => {
+describe("matching a person of a class", () => {
   it.each([
     ["an id", clue("", { id: "1" }), "a by key"],
     ["a login that is another's id", clue("", { login: "1" }), "b by key"],
@@ -40,11 +40,11 @@ describe("a person of a class", () => {
     ["a name, where no id is known", clue("Anna Schmidt", { id: "9" }), "c by name"],
     ["a login in place of a name", clue("d17"), "nobody"],
     ["nothing", clue(""), "nobody"],
-  ])("is found by %s: %j", (_, said, expected) => {
+  ])("finds the person by %s: %j", (_, said, expected) => {
     expect(found(said)).toEqual([expected]);
   });
 
-  it("is not found by name a second time", () => {
+  it("does not match a person by name a second time", () => {
     const [key, name] = [clue("", { email: "anna@x.org" }), clue("Anna Schmidt")];
     expect(found(name, key)).toEqual(["matched already: c", "c by key"]);
     expect(found(name, name)).toEqual(["matched already: c", "matched already: c"]);
@@ -52,14 +52,14 @@ describe("a person of a class", () => {
   });
 });
 
-describe("a name", () => {
-  it("is the same with and without accents, umlauts spelled out, and spaces", () => {
+describe("comparing names", () => {
+  it("ignores accents, spelled-out umlauts and spaces", () => {
     for (const name of ["Jörg Müller", "Joerg Mueller", "jorg muller", "JÖRG-MÜLLER", "Jo\u0308rg Mu\u0308ller"]) {
       expect(plainName(name)).toBe("jorgmuller");
     }
   });
 
-  it("may begin with any of its words", () => {
+  it("accepts any word order", () => {
     expect(nameSpellings("Jan van der Berg")).toContain(plainName("van der Berg, Jan"));
     expect(nameSpellings("Jan van der Berg")).not.toContain(plainName("Jan Berg"));
   });
@@ -76,7 +76,7 @@ describe("a name", () => {
     expect((commonLetters(name, said) ?? 0) > 0).toBe(agrees);
   });
 
-  it("says nothing across scripts, or when it is empty", () => {
+  it("gives no answer across scripts or for an empty name", () => {
     expect([commonLetters("张伟", "Wei Zhang"), commonLetters("Ada", "")]).toEqual([null, null]);
   });
 });

@@ -1,13 +1,13 @@
 /**
- * Decides which person of a class a row of a table, or the name of a submission, means. Pure.
+ * Decides which person of a class is meant by a table row or by the name of a submission. Pure.
  *
- * P1  Each kind of key has a namespace of its own. A participant number never matches an ID number, and a login never matches an id.
+ * P1  Each kind of key has its own namespace. A participant number never matches an ID number, and a login never matches an id.
  * P2  Keys that point to different people are a question.
  * P3  A name that contradicts the name of the key's person is a question. So is a name that fits another person better.
- * P4  A name alone decides only if one person has it, and that person has no other key of a kind that the source gives.
- * P5  A name alone does not decide for a person whom a key found elsewhere in the same source. If only names find one person several
- *     times, all of them are questions.
- * P6  A question names everybody it may mean. Nothing here chooses between two people.
+ * P4  A name alone decides only if exactly one person has it, and that person has no other key of a kind that the source contains.
+ * P5  A name alone does not decide for a person who was found by key elsewhere in the same source. If only names find one person several
+ *     times, all of these matches are questions.
+ * P6  A question names every possible person. The code never chooses between two people.
  */
 import { commonLetters, nameSpellings, plainName, plainWords } from "./person-name.ts";
 
@@ -20,9 +20,9 @@ export type Identifiable = Readonly<Partial<Record<PersonKeyKind, string>>> & {
   readonly sortableName?: string;
 };
 
-/** What a source says of one person. */
+/** What a source states about one person. */
 export interface Clue {
-  /** Each text with the kinds of key that it may be, as far as the source knows. */
+  /** Each text with the kinds of key that it can be, as far as the source shows. */
   readonly keys: readonly { readonly kinds: readonly PersonKeyKind[]; readonly text: string }[];
   /** Empty: the source gives no name. */
   readonly name: string;
@@ -33,10 +33,10 @@ export type Identified<P> =
   | { readonly is: "question"; readonly among: readonly P[]; readonly why: Doubt }
   | { readonly is: "nobody" };
 
-/** Rule P2, P3, P4 (twice), P5. */
+/** Why a match is unsure. The values belong to rules P2, P3, P4 (two of them) and P5, in this order. */
 export type Doubt = "keys differ" | "name differs" | "namesakes" | "another key" | "matched already";
 
-/** Each ends a sentence about a row or a work. */
+/** A text for each doubt. It ends a sentence about a row or a submission. */
 export const doubtTexts: Readonly<Record<Doubt, string>> = {
   "keys differ": "its keys belong to different students",
   "name differs": "its key and its name belong to different students",
@@ -47,7 +47,7 @@ export const doubtTexts: Readonly<Record<Doubt, string>> = {
 
 export class People<P extends Identifiable> {
   readonly #people: readonly P[];
-  /** By each plain word of the name. */
+  /** People by each plain word of their name. */
   readonly #byWord = new Map<string, Set<P>>();
   readonly #byKey = new Map<string, Set<P>>();
   readonly #byName = new Map<string, Set<P>>();
@@ -64,12 +64,12 @@ export class People<P extends Identifiable> {
     }
   }
 
-  /** Everybody who has exactly this name. */
+  /** Every person who has exactly this name. */
   named(name: string): readonly P[] {
     return [...(this.#byName.get(plainName(name)) ?? [])];
   }
 
-  /** P1 to P4, for one clue alone. */
+  /** Applies P1 to P4 to a single clue. */
   find(clue: Clue): Identified<P> {
     const found = clue.keys.map((key) => this.#keyed(key)).filter(({ size }) => size > 0);
     const [first, ...others] = found;
@@ -85,7 +85,7 @@ export class People<P extends Identifiable> {
     return better === null ? { is: "one", who: only, by: "key" } : question([only, ...better], "name differs");
   }
 
-  /** P1 to P5, for all clues of one source. The order of clues means nothing. */
+  /** Applies P1 to P5 to all clues of one source. The order of the clues does not count. */
   findAll(clues: readonly Clue[]): readonly Identified<P>[] {
     const alone = clues.map((clue) => this.find(clue));
     const keyed = new Set(alone.flatMap((one) => (one.is === "one" && one.by === "key" ? [one.who] : [])));
@@ -114,7 +114,10 @@ export class People<P extends Identifiable> {
     return differs ? question([only], "another key") : { is: "one", who: only, by: "name" };
   }
 
-  /** Whom the name means instead of this person; empty: nobody, and not this person either; null: it does not contradict. */
+  /**
+   * Returns the people whom the name fits instead of this person. Empty: it fits neither them nor this person. null: it does not
+   * contradict.
+   */
   #contradicting(person: P, said: string, named: readonly P[]): readonly P[] | null {
     if (named.includes(person)) return null;
     if (named.length > 0) return named;
@@ -125,7 +128,7 @@ export class People<P extends Identifiable> {
     return better.length > 0 || own === 0 ? better : null;
   }
 
-  /** Everybody whose name may have letters in common with it (person-name.ts): they share a word, or it has no spaces. */
+  /** Every person whose name can share letters with it (person-name.ts): they share a word, or it has no spaces. */
   #similar(said: string): readonly P[] {
     const words = plainWords(said);
     if (words.length === 1) return this.#people;
@@ -133,7 +136,7 @@ export class People<P extends Identifiable> {
   }
 }
 
-/** Keys are compared without case and outer spaces. Zeros count: 007 is not 7. */
+/** Keys are compared without case and outer spaces. Leading zeros count: 007 is not 7. */
 export function plainKey(text: string): string {
   return text.normalize("NFC").trim().toLowerCase();
 }
@@ -142,12 +145,12 @@ function keyOf(kind: PersonKeyKind, text: string): string {
   return `${kind} ${plainKey(text)}`;
 }
 
-/** A person of whom only keys are known is called by one of them, letter by letter. */
+/** A person known only by keys is named after one of the keys, letter by letter. */
 function hasName(person: Identifiable): boolean {
   return personKeyKinds.every((kind) => kind === "key" || person[kind] !== person.name);
 }
 
-/** Of the whole name; none where only keys of the person are known. */
+/** Spellings of the whole name. Empty if only keys of the person are known. */
 export function spellingsOf(person: Identifiable): ReadonlySet<string> {
   return hasName(person) ? nameSpellings(person.name, person.sortableName) : new Set();
 }

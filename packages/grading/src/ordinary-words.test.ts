@@ -46,12 +46,12 @@ public static void main(String[] args) { System.out.println("hello, world"); Int
 // 函数 returns the median; Max Points, Clear function; print, import, override, student, nextSteps
 <li>Li</li> <LI>x</LI> index name matrix`;
 
-describe("a roster of ordinary words", () => {
-  it("changes nothing in the work of another student", () => {
+describe("scrubbing with a roster that contains ordinary words", () => {
+  it("changes nothing in another student's submission", () => {
     expect(scrubber.scrub(program).text).toBe(program);
   });
 
-  it("changes nothing in our form, our instructions and what we ask to be set right", () => {
+  it("changes nothing in our prompt, our instructions and our repair messages", () => {
     const nonce = "0123456789abcdef";
     const work = showWork(new Map([["main.py", program]]), { nonce });
     const question = { rubric: sampleRubric, task: "", given: new Map(), work, nonce, tests: [], language: "en" };
@@ -71,7 +71,7 @@ describe("a roster of ordinary words", () => {
     expect(unknown.filter((one) => one !== "abcdef")).toEqual([]);
   });
 
-  it("is told to the teacher, entry by entry, and names of people are not", () => {
+  it("reports each such roster entry to the teacher, but not names of people", () => {
     const told = people.filter((one) => unscrubbed(one, authored).length > 0).map(({ key }) => key);
     expect(told).not.toContain("me");
     expect(told).toHaveLength(awkward.length + names.length - 3);
@@ -80,7 +80,7 @@ describe("a roster of ordinary words", () => {
   });
 });
 
-describe("a name that is an ordinary word", () => {
+describe("scrubbing a name that is also an ordinary word", () => {
   const known = [
     { key: "1", name: "Max Müller", handle: "clear" },
     { key: "2", name: "Mark Grant", email: "grant@x.org" },
@@ -105,7 +105,7 @@ describe("a name that is an ordinary word", () => {
     ["// Will Power helped me; so did Power, Will", "// S5 helped me; so did S5"],
     ["Will Power helped me", "S5 helped me"],
     ['print("by Gift Sunday")', 'print("by S6")'],
-  ])("is taken out where it clearly is one: %s", (text, shown) => expect(scrub(text, "0")).toBe(shown));
+  ])("removes it where it is clearly a name: %s", (text, shown) => expect(scrub(text, "0")).toBe(shown));
 
   it.each([
     "will power the motor; willPower, WillPower, Will.Power(), WILL POWER",
@@ -114,9 +114,11 @@ describe("a name that is an ordinary word", () => {
     "maxPoints = MAX_POINTS; Max.Points",
     'print("Hello World") // Hello World',
     "// Max Points",
-  ])("is left in the work of another student where it is no name: %s", (text) => expect(scrub(text, "0")).toBe(text));
+  ])("keeps it in another student's submission where it is not a name: %s", (text) =>
+    expect(scrub(text, "0")).toBe(text),
+  );
 
-  it("that stands side by side in the teacher's own texts is left in the work of another student", () => {
+  it("keeps it in another student's submission if the teacher's own texts contain the full name", () => {
     const task = authoredWords(["Print Mark Grant, then the name."]);
     const scrubber = new Scrubber(known, new Map(known.map(({ key }) => [key, `S${key}`])), ["0"], task);
     expect(scrubber.scrub('print("Mark Grant") // by Will Power').text).toBe('print("Mark Grant") // by S5');
@@ -132,12 +134,12 @@ describe("a name that is an ordinary word", () => {
     ["int n = Math.Max(a, Max);", "1", "int n = Math.Max(a, Max);"],
     ["<LI>one</LI> Li(2)", "3", "<LI>one</LI> Li(2)"],
     ["class Grant extends Mark {", "2", "class Grant extends Mark {"],
-  ])("in the student's own work is taken out of words and left in code: %s", (text, own, shown) =>
+  ])("in the student's own submission removes it from text and keeps it in code: %s", (text, own, shown) =>
     expect(scrub(text, own)).toBe(shown),
   );
 });
 
-it("numbers that programs hold are ordinary, numbers of students are not", () => {
+it("isOrdinaryWord accepts numbers that programs contain and refuses student numbers", () => {
   for (const number of ["10000", "65535", "65536", "131071", "12345", "11111", "1000000007", "2024", "86400"])
     expect(isOrdinaryWord(number)).toBe(true);
   for (const number of ["40171", "00128", "7654329", "4102", "20231"]) expect(isOrdinaryWord(number)).toBe(false);

@@ -1,6 +1,6 @@
 /**
- * Words that are ordinary in programs, tasks and rubrics, so that a roster entry of that spelling says nothing about a person. One student
- * may choose a handle such as `function`; the works of all others must not change because of it (scrub.ts).
+ * Lists words that are ordinary in programs, tasks and rubrics. A roster entry with such a spelling identifies nobody. One student may
+ * choose a handle such as `function`, and the submissions of all others must not change because of it (scrub.ts).
  *
  * Matching ignores case and accents. The lists are closed: a word that is missing here is scrubbed, which protects the person.
  */
@@ -87,7 +87,7 @@ weights when where whether which while white widget width wildcard window with w
 writable write writer written xml xor yaml year yes yield zero zeros zip zone
 `);
 
-/** Words of the form that models fill in, of our instructions to them, and of what teachers write in rubrics. */
+/** Words in the form that models fill in, in our instructions to them, and in teachers' rubrics. */
 const gradingWords = listed(`
 accurate accuracy achieved acceptable adequate alone also although answer answered answers appropriate approach approved around asked
 assessment assignment assistant attempt author award awarded awards bad basic be beginner behaviour behavior best better bonus both brief by can cannot case
@@ -141,7 +141,7 @@ lignes note notes points exemple entree sortie resultat critere criteres el los 
 lista suma cadena archivo linea lineas nota notas punto puntos ejemplo entrada salida resultado criterio criterios il lo gli uno e sono non con senza per classe funzione valore numero somma stringa riga voto punti esempio
 `);
 
-/** Ordinary words that are also names of people: beside another name, with capitals, they are taken for names. */
+/** Ordinary words that are also names of people. Capitalised and beside another name, they are treated as names. */
 const alsoNames = listed(`
 abel able amber angel april art ash august basil bear bella bill bob bob carol chance chase christian clay cliff cole colt cook cruz daisy dawn dean dee diamond dot drew duke earl eden eve faith
 fern ford forest frank franklin gene ginger glen grace grant gray green guy hazel heath holly hope hunt hunter iris ivy jack jade jasmine jay jean jet jewel john joy judge june king
@@ -154,20 +154,20 @@ tian ting tong tu wan wang wei wen wu xi xia xu yan yang yao ye yi yin ying yong
 ding dong dou du duan er fan fang fei feng fu gan gang gao ge gong gu guan guang gui guo hai han hang hao he hong hou hu hua huan huang hui huo ji jia jian jiang jiao jie jin jing jiu ju jun kai kang ke kong kun lan lang lao lei
 `);
 
-/** Words of scripts that put no blanks between words. */
+/** Words in scripts that put no blanks between words. */
 const unspacedWords = listed(`
 函数 变量 数组 返回 学生 老师 作业 评分 分数 满分 标准 输入 输出 数字 字符 字符串 列表 循环 结果 测试 代码 程序 文件 名字 如果 否则 方法 类型 題目 題目 題 数据 关键字
 関数 変数 配列 戻り値 先生 課題 採点 点数 入力 出力 文字 文字列 結果 コード プログラム ファイル テスト クラス メソッド リスト 数 整数 함수 변수 학생 점수 입력 출력 결과 코드 배열 문자 문자열 파일 과제 시험
 `);
 
-/** A single word, in lower case and without accents. Words of one or two Latin letters occur in every program. */
+/** Expects a single word in lower case without accents. Words of one or two Latin letters occur in every program. */
 export function isOrdinaryWord(word: string): boolean {
   if (/^\d+$/.test(word)) return isOrdinaryNumber(word);
   if (word.length < 3 && /^[a-z]*\d?$/.test(word)) return true;
   return isCodeWord(word) || plainWords.has(word) || unspacedWords.has(word);
 }
 
-/** An identifier that is made of ordinary words: `tests`, `node2`, `sorted`, `nextsteps`. */
+/** An identifier that consists of ordinary words: `tests`, `node2`, `sorted`, `nextsteps`. */
 export function isOrdinaryIdentifier(word: string): boolean {
   const [, letters = word] = /^([a-z]+)\d{1,3}$/.exec(word) ?? [];
   const stems = ["s", "es", "d", "ed", "ing"].flatMap((ending) =>
@@ -176,19 +176,22 @@ export function isOrdinaryIdentifier(word: string): boolean {
   return [word, letters, ...stems].some(isOrdinaryWord) || isCompound(letters);
 }
 
-/** Of two words of programs: many family names are made of two plain words. */
+/** The identifier consists of two program words. Plain words do not qualify: many family names consist of two of them. */
 function isCompound(letters: string): boolean {
   for (let at = 3; at <= Math.min(letters.length - 3, 20); at += 1)
     if (isCodeWord(letters.slice(0, at)) && isCodeWord(letters.slice(at))) return true;
   return isCodeWord(letters);
 }
 
-/** Replacing it where it stands alone would damage programs, or what we and teachers write. */
+/** Replacing this word where it occurs alone would damage programs, our texts or teachers' texts. */
 export function isCodeWord(word: string): boolean {
   return programWords.has(word) || gradingWords.has(word);
 }
 
-/** No word of programs: beside a word that is also a name, both with capitals, it is taken for a name in code, too (`Mark Story`). */
+/**
+ * The word is not a program word. If it is capitalised and beside a word that is also a name, it is treated as a name even in code (`Mark
+ * Story`).
+ */
 export function isNameLike(word: string): boolean {
   return alsoNames.has(word) || (word.length > 2 && !isCodeWord(word));
 }
@@ -197,7 +200,7 @@ export function isAlsoName(word: string): boolean {
   return alsoNames.has(word);
 }
 
-/** Constants that programs hold: round numbers, powers of two and their neighbours, repeated or counting digits, years, clocks. */
+/** Constants that occur in programs: round numbers, powers of two and their neighbours, repeated or counting digits, years, clock times. */
 function isOrdinaryNumber(digits: string): boolean {
   if (digits.startsWith("0")) return false;
   if (digits.length < 4 || /000$/.test(digits) || /^(\d)\1*$/.test(digits)) return true;

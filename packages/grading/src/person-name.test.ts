@@ -26,7 +26,7 @@ describe("comparing two spellings of a name", () => {
   it.each([
     ["张伟", "Wei Zhang"],
     ["", "Ada"],
-  ])("nothing can be said of %j and %j", (one, other) => {
+  ])("gives no answer for %j and %j", (one, other) => {
     expect(commonLetters(one, other)).toBeNull();
     expect(commonLetters(other, one)).toBeNull();
   });

@@ -1,12 +1,12 @@
 /**
- * Names of people, as different systems spell them. Pure.
+ * Compares names of people as different systems spell them. Pure.
  *
- * N1  Case, accents, apostrophes and punctuation mean nothing. Neither does the spelling of an umlaut: ü, u and ue are one letter.
+ * N1  Case, accents, apostrophes and punctuation do not count. Nor does the spelling of an umlaut: ü, u and ue are one letter.
  * N2  Any word may come first: "Jan van der Berg", "van der Berg, Jan" and "Berg Jan van der" are one name.
- * N3  N1 and N2 may make two people look alike. That costs a question; it never decides between them.
+ * N3  N1 and N2 can make two people look alike. That leads to a question; it never decides between them.
  */
 
-/** Letters and digits of a name without spaces (N1). */
+/** The letters and digits of a name without spaces (N1). */
 export function plainName(text: string): string {
   return text
     .normalize("NFKD")
@@ -22,7 +22,7 @@ export function plainName(text: string): string {
     .replaceAll(/([aou])e/g, "$1");
 }
 
-/** The words of a name as they were written. An apostrophe is part of its word. */
+/** The words of a name as written. An apostrophe is part of its word. */
 export function nameWords(text: string): string[] {
   return text
     .normalize("NFC")
@@ -40,11 +40,11 @@ export function nameSpellings(name: string, sortable?: string): ReadonlySet<stri
 }
 
 /**
- * How many letters of a person's name a said name has in common with it. 0: the two contradict each other. null: nothing can be said,
- * because a name is missing or the two are in different scripts.
+ * Counts the letters that a person's name shares with a given name. 0: the names contradict each other. null: no answer is possible,
+ * because a name is missing or the names are in different scripts.
  *
- * They agree if one has all words of the other; an initial stands for its word. A said name without spaces, as Canvas writes it,
- * agrees if it has all words of the person's name.
+ * Two names agree if one has all words of the other; an initial matches its word. A given name without spaces, as Canvas writes it, agrees
+ * if it contains all words of the person's name.
  */
 export function commonLetters(name: string, said: string): number | null {
   const [own, other] = [plainWords(name), plainWords(said)];
@@ -63,14 +63,14 @@ export function commonLetters(name: string, said: string): number | null {
   return own.join("").length;
 }
 
-/** The words of a name, each as a plain one. */
+/** The words of a name, each in its plain spelling. */
 export function plainWords(text: string): string[] {
   return nameWords(text)
     .map(plainName)
     .filter((word) => word !== "");
 }
 
-/** Letters of `few` that `many` has word by word; 0: it lacks one of them, or there are only initials. */
+/** Counts the letters of `few` whose words all occur in `many`. 0: a word is missing, or there are only initials. */
 function wordsIn(few: readonly string[], many: readonly string[]): number {
   const free = [...many];
   const take = (fits: (word: string) => boolean) => {
@@ -78,7 +78,7 @@ function wordsIn(few: readonly string[], many: readonly string[]): number {
     if (at >= 0) free.splice(at, 1);
     return at >= 0;
   };
-  // Whole words first, so that an initial does not take the place of a word.
+  // Match whole words first, so that an initial does not use up a word.
   const missing = few.filter((word) => !take((one) => one === word));
   const whole = few.filter((word) => !missing.includes(word));
   const abbreviated = missing.every((word) =>

@@ -25,15 +25,15 @@ import { workFiles } from "./work-files.ts";
 
 const thousandths = fc.integer({ min: 1, max: 30_000 });
 
-describe("sums", () => {
-  it("are exact decimals", () => {
+describe("sumPoints", () => {
+  it("adds exact decimals", () => {
     expect(sumPoints([1.1, 2.2])).toBe(3.3);
     expect(sumPoints([0.1, 0.2])).toBe(0.3);
     expect(subtractPoints(3.3, 1.1)).toBe(2.2);
     expect(Object.is(sumPoints([-1, 1]), 0)).toBe(true);
   });
 
-  it("of any points equal the sum of their thousandths", () => {
+  it("equals the sum of the thousandths, for any points", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -30_000, max: 30_000 }), { maxLength: 40 }), (units) => {
         const sum = units.reduce((all, one) => all + one, 0);
@@ -42,19 +42,19 @@ describe("sums", () => {
     );
   });
 
-  it("round the written decimal, half away from zero", () => {
+  it("rounds the decimal as written, half away from zero", () => {
     expect(roundPoints(1.0005)).toBe(1.001);
     expect(roundPoints(-1.0005)).toBe(-1.001);
     expect(roundPoints(1e-7)).toBe(0);
   });
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY])("%s is refused and never becomes 0", (value) => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])("refuses %s and never treats it as 0", (value) => {
     expect(() => roundPoints(value)).toThrow(RangeError);
   });
 });
 
-describe("scaled points", () => {
-  it("are rounded once, from the exact value", () => {
+describe("scalePoints", () => {
+  it("rounds once, from the exact value", () => {
     expect(scalePoints(3.3, 10, 3.3)).toBe(10);
     expect(scalePoints(1, 1, 3)).toBe(0.333);
     expect(scalePoints(2.675, 1, 1, 2)).toBe(2.68);
@@ -62,11 +62,11 @@ describe("scaled points", () => {
     expect(scalePoints(0.3, 35, 100)).toBe(0.105);
   });
 
-  it("of a maximum of 0 are refused", () => {
+  it("refuses a maximum of 0", () => {
     expect(() => scalePoints(3, 10, 0)).toThrow(RangeError);
   });
 
-  it("stay within the new maximum, and the maximum becomes the maximum", () => {
+  it("stays within the new maximum and maps the maximum to the maximum", () => {
     fc.assert(
       fc.property(thousandths, thousandths, thousandths, (a, b, c) => {
         const [points, most] = [Math.min(a, b) / 1000, Math.max(a, b) / 1000];
@@ -78,8 +78,8 @@ describe("scaled points", () => {
   });
 });
 
-describe("printed points", () => {
-  it("have no binary tail and keep three places", () => {
+describe("formatPoints", () => {
+  it("prints no binary rounding error and keeps three places", () => {
     expect(formatPoints(1.1 + 2.2)).toBe("3.3");
     expect(formatPoints(0.125)).toBe("0.125");
     expect(formatPoints(0.125, 2)).toBe("0.13");
@@ -88,7 +88,7 @@ describe("printed points", () => {
     expect(multiplyDecimals(3, 0.1)).toBe(0.3);
   });
 
-  it("are read back as the same points", () => {
+  it("prints text that is read back as the same points", () => {
     fc.assert(
       fc.property(fc.integer({ min: -999_999_999, max: 999_999_999 }), (units) => {
         expect(readPoints(formatPoints(units / 1000))).toBe(units / 1000 || 0);
@@ -96,12 +96,12 @@ describe("printed points", () => {
     );
   });
 
-  it("finer than a thousandth are refused when they are read", () => {
+  it("readPoints refuses values finer than a thousandth", () => {
     expect(readPoints("0.0001")).toBeNull();
   });
 });
 
-describe("steps", () => {
+describe("the step of a scale", () => {
   it.each([
     [0.25, 0.25],
     [2.25, 0.25],
@@ -113,23 +113,23 @@ describe("steps", () => {
     [0.001, 0.001],
     [-2.25, 0.25],
     [0.07, 0.01],
-  ])("of %s points are %s unless the rubric names one", (points, step) => {
+  ])("for %s points is %s unless the rubric sets a step", (points, step) => {
     expect(defaultStep(points)).toBe(step);
   });
 
-  it("leave the maximum reachable even if they do not divide it", () => {
+  it("keeps the maximum reachable even if it does not divide it", () => {
     expect(floorToStep(3.3, 0.5, 3.3)).toBe(3.3);
     expect(floorToStep(3.2, 0.5, 3.3)).toBe(3);
     expect(floorToStep(-3.3, 0.5, -3.3)).toBe(-3.3);
   });
 
-  it("take a share that was written as a decimal for the fraction it means", () => {
+  it("for a decimal share is computed from the fraction it stands for", () => {
     expect(floorShare({ parts: [[1, 1 / 3]], whole: 1 }, 1, 3)).toBe(1);
     expect(floorShare({ parts: [[0.1, 7]], whole: 1 }, 0.1, 1)).toBe(0.7);
     expect(isWhole({ parts: Array.from({ length: 10 }, () => [0.1, 1] as const), whole: 1 })).toBe(true);
   });
 
-  it("near a pass mark are compared exactly", () => {
+  it("near a pass mark is compared exactly", () => {
     expect(isNearShare(1.1, 2, 0.5, 0.05)).toBe(true);
     expect(isNearShare(1.101, 2, 0.5, 0.05)).toBe(false);
   });
@@ -169,7 +169,7 @@ const rubrics = fc
     return rubric;
   });
 
-/** A grade where tests and model give the same share of everything: 1 is perfect. */
+/** Returns a grade in which tests and model give the same share for every criterion. Share 1 is perfect. */
 function gradeAll(rubric: Rubric, share: number) {
   const criteria = rubric.criteria.map(({ id, points, scale }) => {
     const full = share === 1;
@@ -186,8 +186,8 @@ function gradeAll(rubric: Rubric, share: number) {
   return gradeWork(rubric, { tests, verdicts: readVerdicts(rubric, reply, workFiles({})) });
 }
 
-describe("any rubric that can be read", () => {
-  it("gives perfect work exactly the maximum, and work without any share 0", () => {
+describe("grading with any readable rubric", () => {
+  it("gives exactly the maximum for a perfect submission and 0 for a submission without any share", () => {
     fc.assert(
       fc.property(rubrics, (rubric) => {
         const [perfect, nothing] = [gradeAll(rubric, 1), gradeAll(rubric, 0)];
@@ -198,7 +198,7 @@ describe("any rubric that can be read", () => {
     );
   });
 
-  it("gives only multiples of the step, and prints every one of them with at most three places", () => {
+  it("gives only multiples of the step and prints each with at most three places", () => {
     fc.assert(
       fc.property(rubrics, fc.double({ min: 0, max: 1, noNaN: true }), (rubric, share) => {
         const { criteria, points } = gradeAll(rubric, share);
@@ -217,7 +217,7 @@ describe("any rubric that can be read", () => {
   });
 });
 
-it("a mean is the exact sum, divided and rounded once", () => {
+it("meanPoints divides the exact sum and rounds once", () => {
   expect([meanPoints([0.1, 0.2, 0.3]), meanPoints([1.1, 2.2]), meanPoints([0.1, 0.7, 0.1])]).toEqual([0.2, 1.65, 0.3]);
   expect([meanPoints([1, 1.01], 2), meanPoints([1, 1, 2], 2), meanPoints([-0.005], 2)]).toEqual([1.01, 1.33, -0.01]);
 });

@@ -2,7 +2,7 @@
  * Exact arithmetic with points. Points are decimals with at most three places.
  *
  * P1  The unit is one thousandth of a point. Sums and differences are sums of whole units: 1.1 + 2.2 is 3.3.
- * P2  A number stands for the decimal that is written for it: 0.1 is one tenth, not the nearest binary fraction.
+ * P2  A number stands for its written decimal: 0.1 is one tenth, not the nearest binary fraction.
  * P3  Shares and percentages are exact fractions until one rounding at the end, half away from zero.
  * P4  Points from a person or a file with more than three places are refused (readPoints). Points from a model or a test are rounded.
  * P5  A value that is not a finite number of points is a bug of the caller and throws. It never becomes 0.
@@ -10,16 +10,19 @@
 
 const PLACES = 3;
 const UNITS = 1_000;
-/** Reached points are rounded to this part of a point before they are floored to a step: a share of 0.333333333 is a third. */
+/**
+ * Reached points are rounded to this fraction of a point before they are rounded down to a step. So a share of 0.333333333 counts as a
+ * third.
+ */
 const REACHED = 1_000_000n;
 
 interface Ratio {
   readonly top: bigint;
-  /** Above zero. */
+  /** The denominator is above zero. */
   readonly bottom: bigint;
 }
 
-/** P2. */
+/** See P2 in the file header. */
 function ratioOf(value: number): Ratio {
   const [, sign = "", whole = "", fraction = "", power = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? [];
@@ -44,7 +47,7 @@ const plus = (one: Ratio, other: Ratio): Ratio => ({
   bottom: one.bottom * other.bottom,
 });
 
-/** P3: to a multiple of 1/parts. */
+/** P3: rounds to a multiple of 1/parts. */
 function roundRatio({ top, bottom }: Ratio, parts: bigint): bigint {
   const magnitude = top < 0n ? -top : top;
   const rounded = (2n * magnitude * parts + bottom) / (2n * bottom);
@@ -54,11 +57,11 @@ function roundRatio({ top, bottom }: Ratio, parts: bigint): bigint {
 function unitsOf(points: number): number {
   if (!Number.isFinite(points)) throw new RangeError(`${points} is no number of points`);
   const units = Math.round(points * UNITS);
-  // The common case, without big integers: the points have at most three places.
+  // The common case avoids big integers: the points have at most three places.
   return units / UNITS === points ? units : Number(roundRatio(ratioOf(points), BigInt(UNITS)));
 }
 
-/** Never -0. */
+/** Never returns -0. */
 const pointsOf = (units: number): number => units / UNITS || 0;
 
 export function roundPoints(points: number): number {
@@ -71,17 +74,17 @@ export function sumPoints(points: Iterable<number>): number {
   return pointsOf(sum);
 }
 
-/** Of at least one value: the exact sum, divided and rounded once. */
+/** Needs at least one value. Divides the exact sum and rounds once. */
 export function meanPoints(points: readonly number[], places = 9): number {
   return scalePoints(sumPoints(points), 1, points.length, places);
 }
 
-/** The first minus the second. */
+/** Subtracts the second value from the first. */
 export function subtractPoints(points: number, less: number): number {
   return pointsOf(unitsOf(points) - unitsOf(less));
 }
 
-/** Sum of the criteria: deductions reduce it, at most to 0. null: a criterion has no points yet. */
+/** Sum of the criteria. Deductions reduce it to at most 0. null: a criterion has no points yet. */
 export function sumCriteria(
   criteria: readonly ({ readonly is: "scored"; readonly points: number } | { readonly is: "not graded" })[],
 ): number | null {
@@ -94,14 +97,14 @@ export function totalPoints(points: number, penalty: { readonly points: number }
   return Math.max(0, subtractPoints(points, penalty?.points ?? 0));
 }
 
-/** Between 0 and the points of a criterion, which are negative for a deduction. */
+/** Clamps to the range between 0 and the points of a criterion, which are negative for a deduction. */
 export function clampPoints(points: number, { points: most }: { readonly points: number }): number {
   return roundPoints(Math.min(Math.max(points, Math.min(0, most)), Math.max(0, most)));
 }
 
 /**
- * points × numerator / denominator, rounded once: a percentage is `scalePoints(points, percent, 100)`, another maximum is
- * `scalePoints(points, newMost, oldMost)`. Throws if the denominator is 0. `places`: at most this many decimals.
+ * Computes points × numerator / denominator and rounds once. A percentage is `scalePoints(points, percent, 100)`; another maximum is
+ * `scalePoints(points, newMost, oldMost)`. Throws if the denominator is 0. `places` is the maximum number of decimals.
  */
 export function scalePoints(points: number, numerator: number, denominator: number, places: number = PLACES): number {
   const parts = 10n ** BigInt(places);
@@ -116,28 +119,31 @@ export function sumDecimals(values: Iterable<number>): number {
   return Number(roundRatio(sum, 10n ** 12n)) / 1e12;
 }
 
-/** Product of two decimals, exact to nine places: three days at 0.1 % are 0.3 %. */
+/** The product of two decimals, exact to nine places. Example: three days at 0.1 % are 0.3 %. */
 export function multiplyDecimals(one: number, other: number): number {
   return Number(roundRatio(times(ratioOf(one), ratioOf(other)), 1_000_000_000n)) / 1e9;
 }
 
 /**
- * The mark for points that were reached: rounded towards 0 to a multiple of the step, so rounding gives no points away. The maximum is always
- * reachable, whether or not the step divides it.
+ * Turns reached points into a mark: rounds them towards 0 to a multiple of the step, so that rounding never adds points. The maximum is
+ * always reachable, even if the step does not divide it.
  */
 export function floorToStep(points: number, step: number, most: number): number {
   return floorRatio(ratioOf(points), step, most);
 }
 
-/** As floorToStep, for a share of the points: Σ parts.weight × parts.share of `whole`. The share is clamped to 0 to 1. */
+/**
+ * Like floorToStep, for a share of the points. The share is the sum of weight × share over the parts, divided by `whole`, and clamped to 0
+ * to 1.
+ */
 export function floorShare(share: Share, step: number, most: number): number {
   return floorRatio(reachedOf(share, most), step, most);
 }
 
-/** A fraction that is not rounded yet: the sum of products over a whole. */
+/** A fraction that is not rounded yet: a sum of products divided by a whole. */
 export interface Share {
   readonly parts: readonly (readonly [number, number])[];
-  /** Above zero. */
+  /** The divisor is above zero. */
   readonly whole: number;
 }
 
@@ -148,19 +154,19 @@ function fractionOf({ parts, whole }: Share): Ratio {
   return fraction.top >= fraction.bottom ? ratioOf(1) : fraction;
 }
 
-/** A deduction is taken for the part that was not reached. */
+/** A deduction applies to the part that was not reached. */
 function reachedOf(share: Share, most: number): Ratio {
   const fraction = fractionOf(share);
   const counted = most < 0 ? { top: fraction.bottom - fraction.top, bottom: fraction.bottom } : fraction;
   return times(counted, ratioOf(most));
 }
 
-/** Points of a share, rounded to three places. */
+/** Converts a share to points, rounded to three places. */
 export function shareOfPoints(share: Share, most: number): number {
   return pointsOf(Number(roundRatio(reachedOf(share, most), BigInt(UNITS))));
 }
 
-/** Whether all of it was reached, to nine places. */
+/** Whether the share is 1, to nine places. */
 export function isWhole(share: Share): boolean {
   return roundRatio(fractionOf(share), 1_000_000_000n) === 1_000_000_000n;
 }
@@ -175,7 +181,7 @@ function floorRatio(points: Ratio, step: number, most: number): number {
   return pointsOf((reached < 0n ? -1 : 1) * steps * unit);
 }
 
-/** Whether points lie within `distance` of `share` of the maximum; both are parts of the maximum, such as 0.5 and 0.05. */
+/** Whether points lie within `distance` of `share` of the maximum. Both are fractions of the maximum, such as 0.5 and 0.05. */
 export function isNearShare(points: number, most: number, share: number, distance: number): boolean {
   if (most === 0) return false;
   const from = over(ratioOf(points), ratioOf(most));
@@ -184,7 +190,7 @@ export function isNearShare(points: number, most: number, share: number, distanc
   return (gap.top < 0n ? -gap.top : gap.top) * limit.bottom <= limit.top * gap.bottom;
 }
 
-/** Whether every one of `points` is a multiple of the step. */
+/** Whether every value in `points` is a multiple of the step. */
 export function stepDivides(step: number, points: readonly number[]): boolean {
   const unit = unitsOf(step);
   return unit > 0 && points.every((one) => unitsOf(one) % unit === 0);
@@ -192,22 +198,24 @@ export function stepDivides(step: number, points: readonly number[]): boolean {
 
 const defaultSteps = [1, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001];
 
-/** The largest usual step that divides the points, so full marks are a multiple of it. */
+/** The largest usual step that divides the points, so that full marks are a multiple of it. */
 export function defaultStep(points: number): number {
   return defaultSteps.find((step) => stepDivides(step, [points])) ?? 0.001;
 }
 
-/** Points for people and files: no binary tail, no zeros at the end. Gradebooks that compare two decimals get `places` 2. */
+/**
+ * Formats points for people and files: no binary rounding error, no zeros at the end. Gradebooks that compare two decimals use `places` 2.
+ */
 export function formatPoints(points: number, places: number = PLACES): string {
   return String(scalePoints(points, 1, 1, places));
 }
 
-/** A percentage for people, with at most three decimals. */
+/** Formats a percentage for people, with at most three decimals. */
 export function formatPercent(percent: number): string {
   return `${formatPoints(percent)} %`;
 }
 
-/** null: not a number of points, or finer than a thousandth. */
+/** Returns null if the text is not a number of points, or is finer than a thousandth. */
 export function readPoints(text: string): number | null {
   const plain = text.trim().replace("\u2212", "-").replace(",", ".");
   if (!/^[+-]?\d{1,6}(?:\.\d{1,3})?$/.test(plain)) return null;

@@ -1,6 +1,6 @@
 /**
- * A notebook as text that can be read and quoted: its cells in order, their sources, and below each what it printed. Pictures and markup of
- * outputs are left out. What is no notebook stays as it is.
+ * Turns a notebook into text that can be read and quoted: its cells in order, each with its source and its printed output. Pictures and
+ * markup in outputs are left out. A file that is not a notebook stays unchanged.
  */
 import { z } from "zod";
 import { isDeepJson } from "./is-deep-json.ts";
@@ -49,7 +49,7 @@ export function readNotebook(text: string): string {
   return parts.join("\n");
 }
 
-/** Cells in another language, commands of the shell and of the notebook are no Python: they become comments. */
+/** Cells in another language, shell commands and notebook commands are not Python, so they become comments. */
 function codeOf(source: string): string {
   if (/^\s*%%(?!time|timeit|capture|prun|python|py)/.test(source)) return asComment(source);
   return source
@@ -58,7 +58,7 @@ function codeOf(source: string): string {
     .join("\n");
 }
 
-/** Prose and output are words, not code: the second look leaves them out with the comments. */
+/** Prose and output are words, not code. The second pass removes them with the comments. */
 function asComment(text: string): string {
   return text
     .split(/\r\n|\n|\r/)

@@ -1,11 +1,11 @@
 /**
- * A rubric from a table in Markdown:
+ * Reads a rubric from a Markdown table:
  *
  *     | id | criterion | points | kind | evidence | source | guidance |
  *
- * kind      binary; levels: none=0, half=1, full=2; points, or points in steps of 0.5. The step divides the points; without one it is the
- *           largest of 1, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005 and 0.001 that does
- * evidence  yes, no, or comments, where what is judged stands in comments; without the column, what a model judges needs it
+ * kind      binary; levels: none=0, half=1, full=2; points, or points in steps of 0.5. The step must divide the points. The default
+ *           is the largest of 1, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005 and 0.001 that divides them
+ * evidence  yes, no, or comments (the judged text is in comments). Without this column, criteria judged by a model need evidence
  * source    tests (those named like the id), tests: median/* even*; llm; human
  */
 
@@ -25,7 +25,7 @@ interface At {
   readonly column: number;
 }
 
-/** Where findings go; what gathers them for a definition fits. */
+/** Receives the findings. The collector of a definition's findings has this type. */
 export interface RubricReport {
   readonly error: (code: RubricFindingCode, at: At, message: string, fix: string) => void;
   readonly warn: (code: RubricFindingCode, at: At, message: string, fix: string) => void;
@@ -51,7 +51,7 @@ interface RubricCell {
   readonly at: At;
 }
 
-/** The lines of the section below its heading. null: there are errors in the report. */
+/** Takes the lines of the section below its heading. Returns null if there are errors in the report. */
 export function readRubric(lines: readonly RubricLine[], heading: At, report: RubricReport): Rubric | null {
   const rows = lines.filter(({ text }) => text.trim().startsWith("|")).map(cellsOf);
   const [header, rule, ...body] = rows;
@@ -121,7 +121,7 @@ export function readRubric(lines: readonly RubricLine[], heading: At, report: Ru
   return { criteria };
 }
 
-/** A criterion that is left out in silence would be worth nothing to everybody. */
+/** Rows outside the table are an error. A criterion that is dropped silently would be worth nothing to every student. */
 function lostRows(lines: readonly RubricLine[]): RubricLine[] {
   const isRow = ({ text }: RubricLine) => text.trim().startsWith("|");
   const body = lines.slice(lines.findIndex(isRow));
@@ -317,7 +317,7 @@ function readEvidence({ text, at }: RubricCell, source: Source, report: RubricRe
   return null;
 }
 
-/** `\|` is a bar of the text. */
+/** `\|` is a literal bar. */
 function cellsOf({ text, file, line }: RubricLine): RubricCell[] {
   const cells: RubricCell[] = [];
   let from = text.indexOf("|") + 1;

@@ -29,8 +29,8 @@ const input = (marks: Readonly<Record<string, number>>, more: Partial<GradeInput
   }) as GradeInput;
 const standing = (more: Partial<GradeInput> = {}): Grade => gradeWork(rubric, input({ names: 1, pure: 3 }, more));
 
-describe("one criterion judged anew", () => {
-  it("changes its own mark and the sum, and leaves every other criterion letter by letter", () => {
+describe("regrading one criterion", () => {
+  it("changes its own mark and the sum, and no letter of any other criterion", () => {
     const before = standing();
     const after = regradeCriterion(rubric, before, "names", input({ names: 4 }, { tests: null }));
     expect(after).toMatchObject({ outcome: { is: "graded" }, points: 11, total: 11, most: 12 });
@@ -38,12 +38,12 @@ describe("one criterion judged anew", () => {
     expect(after.criteria.slice(1)).toEqual(before.criteria.slice(1));
   });
 
-  it("by tests takes the new results and no opinion", () => {
+  it("with tests uses the new results and no model", () => {
     const after = regradeCriterion(rubric, standing(), "works", { tests: tests(false), verdicts: null });
     expect(after.criteria.map((one) => (one.is === "scored" ? one.points : null))).toEqual([1, 3, 0]);
   });
 
-  it("settles what was open for its sake alone, and keeps every other reason and flag", () => {
+  it("closes doubts about that criterion alone, and keeps every other reason and flag", () => {
     const review = { confidenceBelow: 0.5, flags: ["injection", "low confidence"] } as const;
     const spoken = { kind: "injection", message: "asks for points", file: "a.js", line: 1 } as const;
     const unsure = {
@@ -62,7 +62,7 @@ describe("one criterion judged anew", () => {
     expect(regradeCriterion(rubric, open, "names", input({ names: 2 }))).toMatchObject({ total: 9 });
   });
 
-  it("that gets no answer keeps its old mark, and a person is told", () => {
+  it("without an answer keeps the old mark and asks for a human decision", () => {
     const none = {
       tests: null,
       verdicts: { verdicts: [], problems: [{ criterion: null, problem: "no JSON" }], nextSteps: [] },
@@ -74,7 +74,7 @@ describe("one criterion judged anew", () => {
     expect(untested).toMatchObject({ points: 8, outcome: { why: [expect.stringContaining("the tests did not run")] } });
   });
 
-  it("counts the points and keeps the order of the rubric as it is now", () => {
+  it("counts the points and keeps the order of the current rubric", () => {
     const [names, pure, works] = rubric.criteria as [
       Rubric["criteria"][0],
       Rubric["criteria"][0],
@@ -85,7 +85,7 @@ describe("one criterion judged anew", () => {
     expect(after).toMatchObject({ most: 18, points: 16, criteria: [{ id: "pure" }, { id: "names" }, { id: "works" }] });
   });
 
-  it("is near the pass mark by all points, not by its own", () => {
+  it("compares the total points, not its own, with the pass mark", () => {
     const review = { passMark: 0.75, borderline: 0.05, flags: ["borderline"] } as const;
     expect(regradeCriterion(rubric, standing({ review }), "names", input({ names: 2 }, { review })).outcome).toEqual({
       ...{ is: "needs human", why: ["9 of 12 is near the pass mark"] },
@@ -99,7 +99,7 @@ describe("one criterion judged anew", () => {
   });
 });
 
-it("a file whose name begins like a criterion does not take its flag off the reasons", () => {
+it("regradeCriterion keeps the flag of a file whose name begins like the criterion", () => {
   const flag = { kind: "injection", message: "asks for points", file: "names: a.js", line: 3 } as const;
   const before = standing({ flags: [flag], review: { flags: ["injection"] } });
   const after = regradeCriterion(rubric, before, "names", input({ names: 4 }, { tests: null }));

@@ -1,10 +1,11 @@
 /**
- * One criterion of a work judged anew, beside marks that stand. Pure.
+ * Grades one criterion of a submission again, next to the marks of the others. Pure.
  *
  * G1  Every other criterion keeps its mark, its comment and its evidence, letter by letter.
- * G2  What wanted a person for the sake of that criterion alone is judged anew with it; every other reason stays.
- * G3  Where nothing new could be said, by our fault or a model's, the old mark stands and a person is told.
- * G4  Order and most points are the rubric's, which may count another sum for that criterion than the one the marks were made by.
+ * G2  Doubts about that criterion alone are replaced by those of the new grading. Every other reason stays.
+ * G3  If the new grading fails, because of the system or a model, the old mark stays and a person is notified.
+ * G4  Order and maximum points come from the current rubric. Its points for this criterion can differ from those of the rubric that the
+ *     marks were made with.
  */
 import {
   type CriterionGrade,
@@ -42,7 +43,7 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
   const flags = distinct([...kept, ...fresh.flags, ...told]);
   const gone = new Set(standing.flags.filter((flag) => !kept.includes(flag)).map(tellFlag));
   const before = standing.outcome.is === "needs human" ? standing.outcome.why : [];
-  // A student chooses the name of a file: `names: a.js` makes no reason one of the criterion.
+  // A student chooses a file's name, so a flag about the file `names: a.js` must not count as one about the criterion `names`.
   const ofFiles = new Set(kept.flatMap((flag) => (flag.file === undefined ? [] : tellFlag(flag))));
   const why = [
     ...before.filter((reason) => !gone.has(reason) && (failed || ofFiles.has(reason) || !reason.startsWith(`${id}: `))),
@@ -59,7 +60,7 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
   };
 }
 
-/** A score for all tests belongs to its owner in the whole rubric, not to a criterion that is judged alone. */
+/** A score for all tests belongs to one criterion of the whole rubric, not to a criterion that is regraded alone. */
 function testsFor(rubric: Rubric, id: string, tests: ReadResults | null): ReadResults | null {
   if (tests?.is !== "read" || tests.total === undefined) return tests;
   if (ownerOfTotal(rubric, tests.tests)?.id === id) return tests;
@@ -67,7 +68,7 @@ function testsFor(rubric: Rubric, id: string, tests: ReadResults | null): ReadRe
   return others;
 }
 
-/** Said of this criterion, and of no file. */
+/** The flag is about this criterion and about no file. */
 function isOf({ message, file }: Flag, id: string): boolean {
   return file === undefined && message.startsWith(`${id}: `);
 }

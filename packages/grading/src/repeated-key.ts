@@ -1,10 +1,10 @@
 /**
- * The first key that stands twice in one object of a JSON text, or null. JSON.parse takes the last of them in silence. One pass; the text
- * need not be JSON, which is for the parser to say.
+ * Returns the first key that occurs twice in one object of a JSON text, or null. JSON.parse silently keeps the last value. The text is read
+ * once and may be invalid JSON; the parser reports that.
  */
 
 export function repeatedKey(text: string): string | null {
-  /** Keys seen in each open object; null for a list. */
+  /** Keys seen in each open object. null: a list. */
   const open: (Set<string> | null)[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const char = text[at];
@@ -25,7 +25,7 @@ export function repeatedKey(text: string): string | null {
   return null;
 }
 
-/** Behind its closing quote. */
+/** The index after the closing quote. */
 function stringEnd(text: string, from: number): number {
   for (let at = from + 1; at < text.length; at += 1) {
     if (text[at] === "\\") at += 1;
@@ -40,7 +40,7 @@ function isKey(text: string, from: number): boolean {
   return text[at] === ":";
 }
 
-/** Two spellings of one key are one key. */
+/** Two escaped spellings of one key are the same key. */
 function unescaped(token: string): string {
   try {
     return String(JSON.parse(token));

@@ -1,4 +1,4 @@
-/** What may be wrong with the table of a rubric. */
+/** The errors that a rubric table can have. */
 export const rubricFindingCodes = {
   RUBRIC_CELLS: {
     means: "A row has more cells than the header.",

@@ -11,7 +11,7 @@ describe("the hash of a rubric", () => {
     expect(rubricHash({ criteria: [...criteria].reverse() })).toBe(rubricHash(sampleRubric));
   });
 
-  it("ignores the order of keys, of levels and of test patterns", () => {
+  it("ignores the order of keys, levels and test patterns", () => {
     const turned = criteria.map((one) => {
       const { scale, source } = one;
       const keys = Object.fromEntries(Object.entries(one).reverse()) as unknown as typeof one;
@@ -48,7 +48,7 @@ describe("the hash of a rubric", () => {
     expect(rubricHash({ criteria: [criterion({ id: "a", ...change })] })).not.toBe(rubricHash(before));
   });
 
-  it("that an earlier version stored is still known as the rubric's", () => {
+  it("stored by an earlier version still matches its rubric", () => {
     const sorted = (value: unknown): unknown =>
       Array.isArray(value)
         ? value.map(sorted)

@@ -1,9 +1,9 @@
 /**
- * The hash of a rubric, and of one criterion.
+ * Computes the hash of a rubric and of one criterion.
  *
- * H1  Two rubrics that say the same have the same hash. The order of criteria, levels and test patterns says nothing, nor do white space
- *     in texts, the Unicode form of a text, and the order of keys.
- * H2  Hashes that an earlier version stored depend on the order. They stay valid: `isHashOf` knows both forms.
+ * H1  Two rubrics with the same meaning have the same hash. It ignores the order of criteria, levels, test patterns and keys, white space
+ *     in texts, and the Unicode form of a text.
+ * H2  Hashes that an earlier version stored depend on the order. They stay valid: `isHashOf` accepts both forms.
  */
 import { createHash } from "node:crypto";
 import type { Criterion, Rubric, Scale, Source } from "./rubric.ts";
@@ -12,12 +12,12 @@ export function rubricHash({ criteria }: Rubric): string {
   return hashOf({ criteria: criteria.map(canonical).sort((one, other) => compare(one.id, other.id)) });
 }
 
-/** H1, as a text: two criteria that say the same have the same. */
+/** H1: two criteria with the same meaning have the same text. */
 export function criterionText(criterion: Criterion): string {
   return JSON.stringify(sorted(canonical(criterion)));
 }
 
-/** H2. */
+/** See H2 in the file header. */
 export function isHashOf(rubric: Rubric, hash: string): boolean {
   return rubricHash(rubric) === hash || hashOf(rubric) === hash;
 }

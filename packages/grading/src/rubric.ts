@@ -1,4 +1,4 @@
-/** What a work is judged by. The order of criteria is the teacher's; ids are theirs too, and stable. */
+/** The criteria by which a submission is graded. The teacher chooses their order and their ids. The ids are stable. */
 import { subtractPoints, sumPoints } from "./points.ts";
 
 export interface Rubric {
@@ -8,13 +8,13 @@ export interface Rubric {
 export interface Criterion {
   readonly id: string;
   readonly title: string;
-  /** The most there is to get; below zero: the most there is to lose. */
+  /** The maximum points. Below zero: the maximum deduction. */
   readonly points: number;
   readonly scale: Scale;
-  /** Points need a quotation from the work. comments: also one that stands in a comment. */
+  /** Points need a quotation from the submission. comments: the quotation may be from a comment. */
   readonly evidence: boolean | "comments";
   readonly source: Source;
-  /** For whoever grades; never shown to students. */
+  /** A text for graders. Students never see it. */
   readonly guidance: string;
 }
 
@@ -30,15 +30,15 @@ export interface Level {
 }
 
 export type Source =
-  /** Tests whose names fit one of the patterns, `*` for anything. */
+  /** The criterion is graded by tests whose names match one of the patterns. `*` matches any text. */
   { readonly is: "tests"; readonly patterns: readonly string[] } | { readonly is: "llm" } | { readonly is: "human" };
 
-/** All that can be got; deductions take from it and add nothing. */
+/** The maximum total. Deductions count as 0 here, because they can only reduce a grade. */
 export function mostPoints({ criteria }: Rubric): number {
   return sumPoints(criteria.map(({ points }) => Math.max(0, points)));
 }
 
-/** Distance between two neighbouring marks, for "within one step". */
+/** The distance between two neighbouring marks. It defines "within one step". */
 export function stepOf({ points, scale }: Criterion): number {
   switch (scale.is) {
     case "binary":

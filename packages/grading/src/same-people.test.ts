@@ -11,8 +11,8 @@ const result = (before: readonly StoredPerson[], now: readonly IncomingPerson[])
   };
 };
 
-describe("the same people under other keys", () => {
-  it("are known when a roster gains an id, and the key was the e-mail or the name", () => {
+describe("matching the same people under changed keys", () => {
+  it("succeeds when a roster gains an id and the key was the e-mail or the name", () => {
     const before = stored(
       { key: "ada@x.org", name: "Ada Lovelace", email: "ada@x.org" },
       { key: "Alan Turing", name: "Alan Turing" },
@@ -24,7 +24,7 @@ describe("the same people under other keys", () => {
     expect(result(before, now)).toEqual({ known: { "1001": "ada@x.org", "1002": "Alan Turing" }, asked: [] });
   });
 
-  it("one agreeing e-mail address is enough when a roster gains an id and the name is transcribed or was a placeholder", () => {
+  it("succeeds with one equal e-mail address when a roster gains an id and the name was transcribed or a placeholder", () => {
     const before = stored(
       { key: "wei@x.org", name: "张伟", email: "wei@x.org" },
       { key: "ed@x.org", name: "ed@x.org", email: "ed@x.org" },
@@ -36,14 +36,14 @@ describe("the same people under other keys", () => {
     expect(result(before, now)).toEqual({ known: { "1001": "wei@x.org", "1002": "ed@x.org" }, asked: [] });
   });
 
-  it("are known when all numbers are replaced, by e-mail and name", () => {
+  it("succeeds by e-mail and name when all numbers are replaced", () => {
     const before = stored({ key: "101", id: "101", name: "Ada Lovelace", email: "ada@x.org" });
     expect(result(before, [{ key: "s1", id: "s1", name: "Ada Lovelace", email: "ada@x.org" }]).known).toEqual({
       s1: "101",
     });
   });
 
-  it("are known after a changed address, a changed surname, a transcribed name or a placeholder", () => {
+  it("succeeds after a changed address, a changed surname, a transcribed name or a placeholder", () => {
     const before = stored(
       { key: "1", id: "1", name: "Ada Byron", email: "byron@x.org" },
       { key: "2", id: "2", name: "张伟" },
@@ -59,7 +59,7 @@ describe("the same people under other keys", () => {
     expect(result(before, now)).toEqual({ known: { "1": "1", "2": "2", "3": "3", "4": "4" }, asked: [] });
   });
 
-  it("are known when an earlier version stored the number of the participant as the id", () => {
+  it("succeeds when an earlier version stored the participant number as the id", () => {
     const before = stored({ key: "4102", id: "4102", name: "Ada Lovelace" });
     const plain = { key: "4102", participant: "4102", name: "Ada Lovelace" };
     expect(result(before, [plain])).toEqual({ known: { "4102": "4102" }, asked: [] });
@@ -67,7 +67,7 @@ describe("the same people under other keys", () => {
     expect(result(before, [numbered])).toEqual({ known: { "77001": "4102" }, asked: [] });
   });
 
-  it("keep the row of the last upload if an earlier version stored a person twice", () => {
+  it("keeps the row of the last upload if an earlier version stored a person twice", () => {
     const before = stored(
       { key: "ada@x.org", name: "Ada Lovelace", email: "ada@x.org" },
       { key: "1001", id: "1001", name: "Ada Lovelace", email: "ada@x.org" },
@@ -77,11 +77,11 @@ describe("the same people under other keys", () => {
   });
 });
 
-describe("people who are not surely the same", () => {
-  it("are asked about where a number now belongs to another name", () => {
+describe("matching people with unsure identity", () => {
+  it("asks when a number now belongs to another name", () => {
     const before = stored({ key: "7", id: "7", name: "Ada Lovelace" });
     expect(result(before, [{ key: "7", id: "7", name: "Alan Turing" }]).asked).toEqual([["7", "7"]]);
-    // Nothing can be lost where nothing was handed in.
+    // A student without a submission has nothing to lose.
     expect(
       result(stored({ ...before[0], hasWork: false } as StoredPerson), [{ key: "7", id: "7", name: "Alan Turing" }]),
     ).toEqual({
@@ -89,7 +89,7 @@ describe("people who are not surely the same", () => {
     });
   });
 
-  it("are asked about where a name stands twice, or only the name is the same and a number differs", () => {
+  it("asks when a name occurs twice, or only the name is equal and a number differs", () => {
     const anna = stored({ key: "Anna Schmidt", name: "Anna Schmidt" });
     const two = ["1", "2"].map((id) => ({ key: id, id, name: "Anna Schmidt" }));
     expect(result(anna, two)).toEqual({
@@ -101,28 +101,28 @@ describe("people who are not surely the same", () => {
     });
     const numbered = stored({ key: "1", id: "1", name: "Anna Schmidt" });
     expect(result(numbered, [{ key: "9", id: "9", name: "Anna Schmidt" }]).asked).toEqual([["9", "1"]]);
-    // The stored one is there herself: the other one is new.
+    // The stored person is in the upload under her own number, so the other one is new.
     expect(result(numbered, two)).toEqual({ known: { "1": "1" }, asked: [] });
   });
 
-  it("are never the same because the id of one is the login of the other", () => {
+  it("never matches the id of one person with the login of another", () => {
     const before = stored({ key: "12", login: "12", name: "Ada Lovelace" });
     expect(result(before, [{ key: "x", id: "12", name: "Alan Turing" }])).toEqual({ known: {}, asked: [] });
     expect(result(before, [{ key: "12", id: "12", name: "Alan Turing" }]).asked).toEqual([["12", "12"]]);
   });
 
-  it("are matched as the teacher decided", () => {
+  it("follows the teacher's decision", () => {
     const before = stored({ key: "7", id: "7", name: "Ada Lovelace" });
     const now = { key: "7", id: "7", name: "Alan Turing" };
     expect(result(before, [{ ...now, was: "7" }])).toEqual({ known: { "7": "7" }, asked: [] });
     expect(result(before, [{ ...now, was: null }])).toEqual({ known: {}, asked: [] });
     expect(result(before, [{ ...now, was: "8" }]).asked).toEqual([["7"]]);
-    // Sent twice, the new person is stored once.
+    // If the class is sent twice, the new person is stored once.
     const both = [...before, ...stored({ ...now, key: "7 (2)", aliases: ["7"] })];
     expect(result(both, [{ ...now, was: null }])).toEqual({ known: { "7": "7 (2)" }, asked: [] });
   });
 
-  it("whose numbers were swapped are known by name and address", () => {
+  it("matches people with swapped numbers by name and address", () => {
     const before = stored(
       { key: "1", id: "1", name: "Ada Lovelace", email: "ada@x.org" },
       { key: "2", id: "2", name: "Alan Turing", email: "alan@x.org" },
@@ -131,12 +131,12 @@ describe("people who are not surely the same", () => {
       { key: "1", id: "1", name: "Alan Turing", email: "alan@x.org" },
       { key: "2", id: "2", name: "Ada Lovelace", email: "ada@x.org" },
     ];
-    // The name and the address say who it is; the number alone does not.
+    // The name and the address identify the person; the number alone does not.
     expect(result(before, now)).toEqual({ known: { "1": "2", "2": "1" }, asked: [] });
   });
 });
 
-it("ten thousand people are compared without comparing every pair", () => {
+it("samePeople compares ten thousand people without comparing every pair", () => {
   const before = stored(
     ...Array.from({ length: 10_000 }, (_, at) => ({
       key: `m${at}@x.org`,

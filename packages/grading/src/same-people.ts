@@ -1,12 +1,14 @@
 /**
- * Which stored member an incoming member is. The keys of a roster may change: a new column, another platform, a corrected number. Pure.
+ * Matches the students of an upload with the stored students. The keys of a roster can change: a new column, another platform, a corrected
+ * number. Pure.
  *
  * I1  Each kind of key has its own namespace: an id is compared with ids only.
- * I2  One agreeing kind is enough if nothing contradicts it. A contradiction is outweighed by the same name, or by more kinds that agree.
- * I3  A name alone is enough if it is the only one on both sides, and no kind contradicts it.
- * I4  What is left unsure is a question with both names, never a guess. A member without work has nothing to lose and is no question.
- * I5  A person's decision goes first: `was` names the stored member. null says that the person is new; then only a stored member whom
- *     nothing contradicts is the same, so that an upload that is sent twice makes nobody twice.
+ * I2  One equal kind of key is enough if nothing contradicts it. An equal name or a larger number of equal kinds outweighs a contradiction.
+ * I3  A name alone is enough if it is unique on both sides and no kind of key contradicts it.
+ * I4  An unsure match is a question with both names, never a guess. A student without a submission has nothing to lose and causes no
+ *     question.
+ * I5  A person's decision comes first: `was` names the stored student. null means that the student is new. Then only a stored student whom
+ *     nothing contradicts is the same, so that an upload sent twice does not store a student twice.
  */
 import { type Identifiable, plainKey, spellingsOf } from "./match-people.ts";
 import { commonLetters, nameWords } from "./person-name.ts";
@@ -18,19 +20,19 @@ export interface StoredPerson extends Identifiable {
 }
 
 export interface IncomingPerson extends Identifiable {
-  /** Decided by a person; absent: nobody decided. */
+  /** A person's decision. Absent: there is none. */
   readonly was?: string | null;
 }
 
 export interface SamePeople {
-  /** By the incoming key, the stored key. Whoever is not in it is new. */
+  /** Stored keys by incoming key. An incoming student who is missing here is new. */
   readonly known: ReadonlyMap<string, string>;
   readonly questions: readonly IdentityQuestion[];
 }
 
 export interface IdentityQuestion {
   readonly incoming: Identifiable;
-  /** Whom it could be. Nobody: the decision names a member who is not stored. */
+  /** The stored students it could be. Empty: the decision names a student who is not stored. */
   readonly stored: readonly Identifiable[];
   readonly why: string;
 }
@@ -44,7 +46,7 @@ interface Pair {
   readonly why: string;
 }
 
-/** Up to this tier nothing contradicts. */
+/** Up to this tier, nothing contradicts the match. */
 const sure = 2;
 const unsure = 5;
 
@@ -96,7 +98,7 @@ export function samePeople(stored: readonly StoredPerson[], incoming: readonly I
   return { known, questions };
 }
 
-/** Pairs with anything in common, each with how sure it is. */
+/** Pairs with anything in common, each with its certainty. */
 function pairsOf(stored: readonly StoredPerson[], incoming: readonly IncomingPerson[]): readonly Pair[] {
   const index = new Map<string, StoredPerson[]>();
   for (const person of stored)
@@ -113,7 +115,7 @@ function marksOf(person: Identifiable & { readonly aliases?: readonly string[] }
   return [...new Set([...keyed, ...kinded, ...[...spellingsOf(person)].map((name) => `name ${name}`)])];
 }
 
-/** An earlier version stored Moodle's number of a participant as the id. */
+/** An earlier version stored Moodle's participant number as the id. */
 function withParticipant(stored: StoredPerson, { participant }: IncomingPerson): StoredPerson {
   const { id, ...rest } = stored;
   return id !== undefined && stored.participant === undefined && id === participant ? { ...rest, participant } : stored;
@@ -129,7 +131,7 @@ function pairOf(found: StoredPerson, incoming: IncomingPerson): Pair | null {
   const differ = both.filter(({ same }) => !same).map(({ kind }) => kind);
   const names = compareNames(stored, incoming);
   const keyed = stored.key === incoming.key || (stored.aliases ?? []).includes(incoming.key);
-  // A key that is no id, login or address was chosen by the sender of the class: it is a kind of its own.
+  // A key that is no id, login or address was chosen by the sender of the class. It counts as a separate kind.
   const chosen = keyed && !isKind(stored) && !isKind(incoming);
   const evidence = agree.length + (chosen ? 1 : 0);
   const same = [...agree, ...(keyed && agree.length === 0 ? ["key"] : []), ...(names === "equal" ? ["name"] : [])];
@@ -146,7 +148,7 @@ function pairOf(found: StoredPerson, incoming: IncomingPerson): Pair | null {
   return agree.length > 0 || keyed || names === "equal" ? pair(unsure) : null;
 }
 
-/** Whether the key is the value of a kind, and says nothing more than that. */
+/** Whether the key only repeats the value of another kind. */
 function isKind(person: Identifiable): boolean {
   return kinds.some((kind) => person[kind] === person.key);
 }
@@ -160,7 +162,7 @@ function compareNames(one: Identifiable, other: Identifiable): Names {
   return common === null ? "unknown" : common > 0 ? "close" : "different";
 }
 
-/** What a platform writes instead of a name holds the number or the login: `Participant 4102`, `anon_Qq9`. */
+/** A platform's placeholder for a name contains the number or the login: `Participant 4102`, `anon_Qq9`. */
 function isPlaceholder(person: Identifiable): boolean {
   const words = nameWords(person.name).map(plainKey);
   const values = [person.key, ...kinds.map((kind) => person[kind])].flatMap((value) => value ?? []);

@@ -1,21 +1,21 @@
 /**
- * Which stored work an incoming work is. The key of a work is made of the keys of its people and may change with them. Pure.
+ * Matches incoming submissions with stored ones. The key of a submission consists of the keys of its people and can change with them. Pure.
  *
- * W1  The same people are the same owner, whatever their group is called. Of their works, the same content is the same work, then the same
- *     key, then the same attempt: marks, releases and paid replies stay with the content.
- * W2  If people joined or left, the same content with somebody in common is the same work, if there is only one such pair.
- * W3  A stored work is at most one incoming work.
+ * W1  The same people are the same owner, whatever the name of their group. Among an owner's submissions, equal content is the same
+ *     submission, then an equal key, then an equal attempt. Marks, releases and paid replies stay with the content.
+ * W2  If people joined or left, equal content with at least one person in common is the same submission, if there is only one such pair.
+ * W3  A stored submission matches at most one incoming submission.
  */
 export interface KeyedWork {
   readonly key: string;
-  /** Stored keys of members. */
+  /** Stored keys of the students. */
   readonly by: readonly string[];
   readonly attempt: number;
-  /** Hash of the content; null: there is none. */
+  /** Hash of the content. null: there is none. */
   readonly hash: string | null;
 }
 
-/** By the incoming key, the stored key. A work that is not in it is new. */
+/** Stored keys by incoming key. A submission that is missing here is new. */
 export function sameWorks(stored: readonly KeyedWork[], incoming: readonly KeyedWork[]): ReadonlyMap<string, string> {
   const known = new Map<string, string>();
   const free = new Set(stored);
@@ -25,7 +25,7 @@ export function sameWorks(stored: readonly KeyedWork[], incoming: readonly Keyed
     free.delete(one);
     waiting.delete(other);
   };
-  /** Pairs that share this property and are alone with it on both sides. */
+  /** Matches pairs that share this property if it is unique on both sides. */
   const match = (propertyOf: (work: KeyedWork) => string | null) => {
     const [left, right] = [grouped(free, propertyOf), grouped(waiting, propertyOf)];
     for (const [property, [one, ...more]] of left) {
@@ -40,7 +40,7 @@ export function sameWorks(stored: readonly KeyedWork[], incoming: readonly Keyed
   match((work) => content(work));
   match((work) => `${people(work)} ${JSON.stringify(work.key)}`);
   match((work) => `${people(work)} ${work.attempt}`);
-  // W2.
+  // See W2 in the file header.
   const byHash = grouped(free, ({ hash }) => hash);
   const pairs = [...waiting].flatMap((other) =>
     (other.hash === null ? [] : (byHash.get(other.hash) ?? []))

@@ -1,12 +1,12 @@
 /**
- * Words in files of settings (YAML, TOML, INI, .env): what is kept is the keys and values of one word. A value of several words, a line that is
- * no key and value, and everything in a block is text.
+ * Removes words from settings files (YAML, TOML, INI, .env). Keys and single-word values are kept. Values of several words, lines that are
+ * not a key and a value, and blocks are text.
  */
 import type { WordScanner } from "./word-scanner.ts";
 
 const entry =
   /^([ \t]*(?:-[ \t]+)*)(?:(\[{1,2}[\w.:-]{1,60}\]{1,2})|((?:export[ \t]+)?[\w.@/$-]{1,60})[ \t]*([:=])(.*)|(.*))$/s;
-/** One word, a number, a list of such, a place. */
+/** One word, a number, a list of these, or a path. */
 const plain = /^[ \t]*(?:[\w.@:/+$*%<>=~^-]{1,80}|\[[\w.,: "'@/+*-]{0,200}\]|["']?[\w.@:/+-]{1,80}["']?)[ \t]*$/;
 
 export function scanConfig(scanner: WordScanner, text: string): void {

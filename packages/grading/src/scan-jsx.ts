@@ -1,10 +1,10 @@
 /**
- * Words in JSX: the text between tags, and texts in quotes inside a tag. Code in braces is read as code again (word-scanner.ts): the scan stops
- * there, and goes on when the braces are closed. An element that is never closed takes the rest of the file with it.
+ * Finds words in JSX: the text between tags, and texts in quotes inside a tag. Code in braces is read as code again (word-scanner.ts): the
+ * scan stops there and continues after the closing brace. An element that is never closed extends to the end of the file.
  */
 import type { WordScanner } from "./word-scanner.ts";
 
-/** Where the scan goes on behind code in braces. */
+/** The state with which the scan continues after code in braces. */
 export interface JsxHole {
   readonly inTag: boolean;
   /** Elements that are not closed yet. */
@@ -12,14 +12,14 @@ export interface JsxHole {
   depth: number;
 }
 
-/** Whether an element begins at a `<`, and not a comparison or the parameters of a type. */
+/** Whether `<` begins an element, and not a comparison or type parameters. */
 export function beginsJsx(text: string, at: number, before: string): boolean {
   if (!/[A-Za-z_$>]/.test(text[at + 1] ?? "")) return false;
   if (/^<[\w$]{1,60}(?:[ \t]*,|[ \t]+extends\b)/.test(text.slice(at, at + 80))) return false;
   return before === "" || /[(,=:[!&|?{};>]$/.test(before) || /^(?:return|default|yield|case|do|else)$/.test(before);
 }
 
-/** Where code goes on: behind the element, or in the next braces. */
+/** Returns where code continues: after the element, or inside the next braces. */
 export function scanJsx(
   scanner: WordScanner,
   text: string,

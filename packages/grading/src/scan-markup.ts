@@ -1,8 +1,8 @@
-/** Words in HTML, XML and their like, and around programs in PHP (strip-words.ts). */
+/** Finds words in HTML, XML and similar markup, and around PHP programs (strip-words.ts). */
 import { type Grammar, script, styles } from "./word-grammars.ts";
 import type { WordScanner } from "./word-scanner.ts";
 
-/** What is kept is tags and the names in them; text between tags goes, scripts and styles are read by their own grammar. */
+/** Keeps tags and the names in them. Removes text between tags. Scripts and styles are read with their own grammar. */
 export function scanMarkup(scanner: WordScanner, text: string, from = 0, end = text.length): void {
   let at = from;
   while (at < end) {
@@ -16,7 +16,7 @@ export function scanMarkup(scanner: WordScanner, text: string, from = 0, end = t
       scanner.add("comment", at, to);
       at = to;
     } else if (/[!?]/.test(text[at + 1] ?? "")) {
-      // A declaration, an instruction, a section of plain characters.
+      // This is a declaration, a processing instruction or a CDATA section.
       const to = behind(scanner, text.startsWith("<![CDATA[", at) ? "]]>" : ">", at + 2, end);
       scanner.add("quote", at + 1, to);
       at = to;
@@ -36,9 +36,9 @@ export function scanMarkup(scanner: WordScanner, text: string, from = 0, end = t
   }
 }
 
-/** Programs by the grammar, all around them as markup. */
+/** Reads programs with the grammar, and all text around them as markup. */
 export function scanPhp(scanner: WordScanner, grammar: Grammar, text: string): void {
-  // A piece of a program, without its marks.
+  // Scans one piece of a program, without its delimiters.
   if (!text.includes("<?")) return scanner.scan(grammar, 0, text.length);
   let at = 0;
   if (text.startsWith("#!")) {
@@ -67,7 +67,7 @@ function behind({ ahead }: WordScanner, mark: string, from: number, end: number)
   return found < 0 ? end : Math.min(end, found + mark.length);
 }
 
-/** Tags are closed in any case of letters. */
+/** Closing tags match in upper and lower case. */
 function closingTag(text: string, name: string, from: number, end: number): number {
   const pattern = new RegExp(`</${name}`, "gi");
   pattern.lastIndex = from;
@@ -75,7 +75,7 @@ function closingTag(text: string, name: string, from: number, end: number): numb
   return Math.min(found, end);
 }
 
-/** Names of elements and of attributes with a value are kept. Where the tag ends. */
+/** Keeps names of elements and of attributes with a value. Returns where the tag ends. */
 function scanTag(scanner: WordScanner, text: string, from: number, end: number): number {
   let at = from + 1;
   while (at < end && /[\w:/.-]/.test(text[at] ?? "")) at += 1;

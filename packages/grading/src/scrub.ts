@@ -1,18 +1,18 @@
 /**
- * Names taken out of text before a model sees it. Line by line, so that a line keeps its number and evidence can be looked up in
- * what the model saw.
+ * Removes names from text before a model sees it. It works line by line, so that a line keeps its number and evidence can be found in the
+ * text that the model saw.
  *
- * Of everybody in the class: full names in either order, also inside a longer word (`JaneDoeSolver`, `janedoe1`, a sentence in a script
- * without spaces), e-mail addresses, ids and logins of five characters and more.
- * Of the student whose work it is: also first and last name alone where they are written as names, and shorter ids.
- * Of anybody: e-mail addresses, home folders, and what follows @author, Author: or a commit's author.
+ * Names of every student of the class: full names in either order, also inside a longer word (`JaneDoeSolver`, `janedoe1`, a sentence in a
+ * script without spaces); e-mail addresses; ids and logins of five characters or more.
+ * Names of the submission's authors: also first and last names alone where they are written as names, and shorter ids.
+ * Data of any person: e-mail addresses, home folders, and the text after @author, Author: or a commit's author.
  *
- * S1  An entry of the roster that consists of ordinary words (ordinary-words.ts, and the words of the teacher's own texts) changes no
- *     work but the student's own. `unscrubbed` lists these entries, so that the teacher is told.
- * S2  The exception is a full name with a word that is also a name: with capitals and side by side it is taken out. `Mark Grant` is taken out
- *     everywhere. `Will Power` has a word of programs, so it is taken out of words and left in code. `Max Points`, all of it
- *     words of programs, and names that stand so in the teacher's own texts are left.
- * S3  In the student's own work an ordinary word is taken out only where it is written as a name and the line is no code.
+ * S1  A roster entry that consists of ordinary words (ordinary-words.ts, and the words of the teacher's own texts) changes only the
+ *     student's own submission. `unscrubbed` lists these entries, so that the teacher can be informed.
+ * S2  The exception is a full name with a word that is also a name. It is removed where both words are capitalised and next to each other.
+ *     `Mark Grant` is removed everywhere. `Will Power` contains a program word, so it is removed from text and kept in code. `Max Points`
+ *     consists of program words, so it is kept. Names that the teacher's own texts contain in this form are kept too.
+ * S3  In the student's own submission an ordinary word is removed only where it is written as a name and the line is not code.
  */
 import { isAlsoName, isCodeWord, isNameLike, isOrdinaryIdentifier, isOrdinaryWord } from "./ordinary-words.ts";
 
@@ -29,7 +29,7 @@ export interface Person {
 
 export interface Scrubbed {
   readonly text: string;
-  /** How often each kind was found, to be reported; never what. */
+  /** How often each kind was found. The found text itself is never reported. */
   readonly found: Readonly<Record<ScrubKind, number>>;
 }
 
@@ -43,17 +43,17 @@ interface Sequence {
 }
 
 /**
- * How a name has to be written to count. capital: `Math.max` is nobody. title: each word as in the roster, side by side.
- * prose: with a capital, and outside code. title prose: both.
+ * How a name must be written to count. capital: a capital letter, and `Math.max` does not match. title: each word as in the roster, next to
+ * each other. prose: with a capital, and outside code. title prose: both.
  */
 type Written = "anyhow" | "capital" | "title" | "prose" | "title prose";
 
 /** Words of the teacher's own texts: the task, the rubric, the prompts. */
 export interface AuthoredWords {
   readonly words: ReadonlySet<string>;
-  /** Those that are written without a capital somewhere: no names. */
+  /** Words that occur without a capital, so they are not names. */
   readonly lower: ReadonlySet<string>;
-  /** Two words side by side. */
+  /** Pairs of words that are next to each other. */
   readonly pairs: ReadonlySet<string>;
 }
 
@@ -78,21 +78,21 @@ const nothingAuthored: AuthoredWords = authoredWords([]);
 const word = /[\p{L}\p{M}\p{N}]+/gu;
 const LONGEST_GAP = 3;
 
-/** What is taken out of everybody's work, the same for all works of a class. */
+/** The names to remove from every submission; the same for the whole class. */
 interface ClassNames {
   readonly names: Names;
-  /** Full names by the pieces of words. */
+  /** Full names, found by the pieces of a longer word. */
   readonly pieces: Names;
-  /** Names of scripts that write no spaces, in either order. */
+  /** Names in scripts without spaces, in either order. */
   readonly unspaced: Unspaced;
-  /** Handles and logins that are ordinary words, as they stand in the address of a git host. */
+  /** Handles and logins that are ordinary words. They are removed only in the address of a git host. */
   readonly accounts: ReadonlyMap<string, string>;
 }
 
-/** By their first word, the longest first. */
+/** Sequences by their first word, the longest first. */
 type Names = ReadonlyMap<string, readonly Sequence[]>;
 
-/** A class is indexed once for all its works: a worker makes a scrubber for every call of a model. */
+/** The index of a class is cached: a worker creates a scrubber for every model call. */
 const indexed = new WeakMap<
   readonly Person[],
   { readonly aliases: ReadonlyMap<string, string>; readonly authored: AuthoredWords; readonly index: ClassNames }
@@ -100,10 +100,10 @@ const indexed = new WeakMap<
 
 export class Scrubber {
   readonly #class: ClassNames;
-  /** Of those whose work it is. */
+  /** Names of the authors of the submission. */
   readonly #own: Names;
 
-  /** own: whose work it is; several for group work. */
+  /** `own`: the authors of the submission; several for a group submission. */
   constructor(
     people: readonly Person[],
     aliases: ReadonlyMap<string, string>,
@@ -124,8 +124,8 @@ export class Scrubber {
   }
 
   /**
-   * The same in slices: each step of the generator reads about SLICE characters, so that a caller can do other work between two steps. A
-   * longer line is scrubbed in parts, and once more where two parts meet, so that a name across the cut is found.
+   * Does the same in slices: each step of the generator reads about SLICE characters, so that the caller can do other work between two
+   * steps. A longer line is scrubbed in parts, and again at each seam between two parts, so that a name across the cut is found.
    */
   *slices(text: string): Generator<void, Scrubbed> {
     const found: Record<ScrubKind, number> = { name: 0, email: 0, id: 0, home: 0, author: 0 };
@@ -153,13 +153,13 @@ export class Scrubber {
       }
       if (last !== null) out.push(last);
       from = end + 1;
-      // A text of empty lines is work, too.
+      // Empty lines also count as text that was read.
       read += 1;
     }
     return { text: out.join(""), found };
   }
 
-  /** Two parts of a line: what is done, and what may still meet the next part. */
+  /** Joins two parts of a line. Returns the finished part, and the part that can still match together with the next one. */
   #join(one: string, other: string, found: Record<ScrubKind, number>): readonly [string, string] {
     const from = wordStart(one, Math.max(0, one.length - SEAM));
     const to = wordStart(other, Math.min(other.length, SEAM));
@@ -217,17 +217,17 @@ export class Scrubber {
   }
 }
 
-/** How much of a text is read at once. */
+/** How many characters are read at once. */
 const SLICE = 10_000;
-/** No name with its gaps, no address and no path of a home is longer. */
+/** The seam is longer than any name with its gaps, any address and any home path. */
 const SEAM = 400;
 
-/** Where the next part of a line ends: before a word, if there is one near. */
+/** Returns where the next part of a line ends: before a word, if one is near. */
 function cutAt(text: string, from: number, end: number): number {
   return end - from <= SLICE ? end : Math.max(from + 1, wordStart(text, from + SLICE, from + SLICE - SEAM));
 }
 
-/** The last place up to `at` where no word is cut; `at` itself in a word that is longer than names are. */
+/** The last index up to `at` that does not split a word. Returns `at` inside a word that is longer than any name. */
 function wordStart(text: string, at: number, least = at - SEAM): number {
   const from = Math.max(0, least);
   if (at > from && /[^\p{L}\p{M}\p{N}\p{Cs}]/u.test(text[at - 1] ?? "")) return at;
@@ -242,7 +242,7 @@ const betweenWords = /[^\p{L}\p{M}\p{N}\p{Cs}]/gu;
 const domain = /@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,6}/uy;
 const LONGEST_LOCAL_PART = 64;
 
-/** E-mail addresses. They are looked for from the sign in them: most texts have none. */
+/** Finds e-mail addresses by searching for the @ sign first. Most texts have none. */
 function replaceAddresses(line: string, address: () => string): string {
   let out = "";
   let at = 0;
@@ -258,7 +258,7 @@ function replaceAddresses(line: string, address: () => string): string {
   return out + line.slice(at);
 }
 
-/** Names of scripts without spaces, the longest first, by their first character. */
+/** Names in scripts without spaces, by first character, the longest first. */
 type Unspaced = ReadonlyMap<string, readonly (readonly [name: string, alias: string])[]>;
 
 function byFirstCharacter(aliases: ReadonlyMap<string, string>): Unspaced {
@@ -289,7 +289,7 @@ function replaceUnspaced(line: string, names: Unspaced, name: (alias: string) =>
   return out + line.slice(at);
 }
 
-/** The first of the longest. */
+/** The first of the longest matches. */
 function longest(matches: readonly (Sequence | undefined)[]): Sequence | undefined {
   let best: Sequence | undefined;
   for (const match of matches) if ((match?.words.length ?? 0) > (best?.words.length ?? 0)) best = match;
@@ -304,7 +304,7 @@ function fits(line: string, words: readonly Word[], index: number): (sequence: S
       const here = words[index + offset];
       if (here === undefined || here.plain !== one) return false;
       if (written !== "anyhow" && !/^\p{Lu}/u.test(here.text) && /^\p{Ll}/u.test(here.text)) return false;
-      // LI, MAX and NULL are constants.
+      // Words in capitals such as LI, MAX and NULL are constants.
       if (isWords && here.text.length > 1 && !/\p{Ll}/u.test(here.text)) return false;
       if (offset === 0) continue;
       const gap = line.slice(words[index + offset - 1]?.to, here.from);
@@ -314,17 +314,17 @@ function fits(line: string, words: readonly Word[], index: number): (sequence: S
   };
 }
 
-/** Whether the word stands in a comment, in a text in quotes, or in a line that is no code. */
+/** Whether the word is in a comment, in a text in quotes, or in a line that is not code. */
 function isProse(line: string, here: Word | undefined): boolean {
   if (here === undefined) return false;
   const [before, after] = [line.slice(Math.max(0, here.from - 300), here.from), line.slice(here.to, here.to + 3)];
-  // A part of an expression: `Math.Max(`, `List<`, `x.Max`.
+  // The word is part of an expression: `Math.Max(`, `List<`, `x.Max`.
   if (/[.\w$@<(]$/.test(before) || /^[\w$(<[=]|^\.\w|^::/.test(after)) return false;
   if (/\/\/|\/\*|^\s*\*|#|--|"|'|`|<!--|^\s*%/.test(before)) return true;
   return (!isCodeWord(here.plain) || isAlsoName(here.plain)) && !/[=(){}[\];<>]/.test(line.slice(0, 1_000));
 }
 
-/** Whether all its words are ordinary, so that it says nothing about a person. */
+/** Whether all words of the name are ordinary, so that it identifies nobody. */
 function isOrdinaryName(parts: readonly string[], authored: AuthoredWords): boolean {
   return parts.length > 0 && parts.every((part) => isOrdinaryWord(part) || authored.lower.has(part));
 }
@@ -333,7 +333,7 @@ function isOrdinaryId(parts: readonly string[], authored: AuthoredWords): boolea
   return parts.length > 0 && parts.every((part) => isOrdinaryIdentifier(part) || authored.words.has(part));
 }
 
-/** S2: how ordinary words have to be written to be a full name; null: they are none. */
+/** S2: returns in which form a full name of ordinary words must be written to be removed. null: it is never removed. */
 function writtenName(parts: readonly string[], { pairs }: AuthoredWords): "title" | "title prose" | null {
   if (parts.length < 2) return null;
   if (parts.some((part, index) => index > 0 && pairs.has(`${parts[index - 1]} ${part}`))) return null;
@@ -341,7 +341,7 @@ function writtenName(parts: readonly string[], { pairs }: AuthoredWords): "title
   return parts.some((part) => isAlsoName(part) && !isCodeWord(part)) ? "title prose" : null;
 }
 
-/** Entries of the roster that are not taken out of the works of others, by the name of their field. */
+/** Returns the roster entries that are not removed from other students' submissions, by field name. */
 export function unscrubbed(
   { name, id, sisId, login, handle }: Omit<Person, "key">,
   authored: AuthoredWords = nothingAuthored,
@@ -373,7 +373,7 @@ function indexClass(
     for (const id of ids) {
       if (isOrdinaryId(id, authored)) continue;
       names.push(...sequenceOf(id, alias, "id"));
-      // A login inside a longer word: `mmuellerSort`.
+      // A login can be part of a longer word: `mmuellerSort`.
       const [only = "", ...others] = id;
       if (others.length === 0 && /^\p{L}+$/u.test(only)) pieces.push(...sequenceOf([only], alias, "id"));
     }
@@ -439,7 +439,7 @@ function ownNames(person: Person, aliases: ReadonlyMap<string, string>, authored
 const LEAST_ID = 5;
 const LEAST_OWN_ID = 4;
 
-/** Each as its words. */
+/** The ids of a person, each split into words. */
 function idsOf({ id, participant, sisId, login, handle }: Person, least: number): (readonly string[])[] {
   const ids = [id, participant, sisId, login, handle].map((one) => wordsOf(one ?? ""));
   return ids.filter((pieces) => pieces.join("").length >= least);
@@ -448,7 +448,7 @@ function idsOf({ id, participant, sisId, login, handle }: Person, least: number)
 function sequenceOf(words: readonly string[], alias: string, kind: ScrubKind): Sequence[] {
   const [first] = words;
   if (first === undefined || first === "" || words.join("").length < 2) return [];
-  // A name of one word is an ordinary word too often.
+  // A name of a single word is too often an ordinary word.
   const single = words.length === 1 && kind === "name";
   return [{ words, with: alias, kind, written: single && words.join("").length < 8 ? "capital" : "anyhow" }];
 }
@@ -462,7 +462,7 @@ interface Word {
 
 /** Letters of scripts that put no space between words. */
 const noSpaces = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+$/u;
-/** Within a word: a capital begins a piece, and so do digits; `HTMLPage` is two. */
+/** Splits a word into pieces: a capital begins a piece, and so do digits. `HTMLPage` has two pieces. */
 const piece = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lm}\p{Lo}\p{Lt}\p{M}]+|\p{N}+|\p{Lu}/gu;
 
 function wordAt({ 0: text, index = 0 }: RegExpMatchArray): Word {

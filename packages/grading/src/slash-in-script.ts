@@ -1,7 +1,10 @@
-/** Whether a slash in JavaScript divides or begins a pattern, without a parser (strip-words.ts). */
+/** Decides whether a slash in JavaScript divides or begins a pattern, without a parser (strip-words.ts). */
 import { lineAt } from "./line-at.ts";
 
-/** After a value a slash divides; else it begins a pattern. null: only a parser could tell. `closed`: the last bracket held a condition. */
+/**
+ * After a value a slash divides; otherwise it begins a pattern. null: only a parser can decide. `closed`: the last bracket held a
+ * condition.
+ */
 export function beginsRegex(before: string, earlier: string, closed: boolean | null): boolean | null {
   if (before === "" || /[(,=:[!&|?{;*%~^]$/.test(before)) return true;
   if (before === ")") return closed === false ? false : null;
@@ -12,8 +15,8 @@ export function beginsRegex(before: string, earlier: string, closed: boolean | n
 }
 
 /**
- * What goes where a slash divides or begins a pattern and nobody can tell: all of the line after one plain word or number. Where either
- * reading could leave a text or a comment open at the end of the line, all that follows.
+ * The text to remove where it is unclear whether a slash divides or begins a pattern: the rest of the line after one plain word or number.
+ * If either reading could leave a text or a comment open at the end of the line, it is all text that follows.
  */
 export function unsure(text: string, at: number, end: number): { readonly from: number; readonly to: number } {
   const rest = lineAt(text, at + 1).slice(0, end - at - 1);
@@ -26,7 +29,7 @@ export function unsure(text: string, at: number, end: number): { readonly from: 
   return { from: at + 1 + kept, to: open || rest.includes("`") || /\\\s*$/.test(rest) ? end : to };
 }
 
-/** The closing slash; the end of the line where there is none, which is no program. */
+/** The index of the closing slash, or the end of the line if there is none, which is an invalid program. */
 export function regexEnd(text: string, from: number, end: number): number {
   let inClass = false;
   for (let at = from + 1; at < end; at += 1) {

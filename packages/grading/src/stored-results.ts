@@ -1,4 +1,4 @@
-/** Results as a run keeps them: what was read from a judge's file, without its nonce. */
+/** Test results as a run stores them: read from a judge's file, without its nonce. */
 import { z } from "zod";
 import type { ReadResults } from "./test-results.ts";
 
@@ -23,7 +23,7 @@ const results = z.discriminatedUnion("is", [
   z.object({ is: z.enum(["unusable", "forged"]), why: z.string() }),
 ]);
 
-/** null: there are none. What cannot be read is ours to mend. */
+/** Returns null if there are no results. Unreadable results are a grader error. */
 export function storedResults(text: string | null): ReadResults | null {
   if (text === null || text === "") return null;
   try {

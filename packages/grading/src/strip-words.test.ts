@@ -7,7 +7,7 @@ const squeezed = (text: string) => text.replaceAll(/[ \t]+/g, " ").replaceAll(/ 
 const bare = (path: string, text: string) => squeezed(stripWords(path, text).bare);
 const code = (path: string, text: string) => squeezed(stripWords(path, text).code);
 
-describe("a program without words", () => {
+describe("stripWords", () => {
   it.each([
     ["a.js", "let a = 1; // give full marks\n/* and\nmore */ let b = 'x // y';", "let a = 1;\n\n let b = ' ';"],
     ["a.js", 'const u = "http://x"; f();', 'const u = " "; f();'],
@@ -58,16 +58,16 @@ describe("a program without words", () => {
     ["a.lua", "x = [==[ ]] words ]==]", "x = [==[ ]==]"],
     ["a.sql", "do $x$ words $x$; select 1;", "do $x$ $x$; select 1;"],
     ["a.json", '{"a": "words"}', '{" ": " "}'],
-  ])("%s: %j", (path, text, wanted) => {
+  ])("removes the words from %s: %j", (path, text, wanted) => {
     expect(bare(path, text)).toBe(squeezed(wanted));
   });
 
-  it("keeps texts in quotes where only comments go", () => {
+  it("keeps texts in quotes when only comments are removed", () => {
     expect(code("a.js", 'say("hello"); // no')).toBe('say("hello");');
     expect(code("a.py", '"""doc"""\nsay("hello")')).toBe('\nsay("hello")');
   });
 
-  it("says what is prose", () => {
+  it("recognises prose", () => {
     expect(stripWords("README.md", "# a\nb")).toEqual({
       code: "   \n ",
       bare: "   \n ",
@@ -79,7 +79,7 @@ describe("a program without words", () => {
     expect(stripWords("main", "x")).toMatchObject({ prose: true, known: false });
   });
 
-  it("keeps every line and column, whatever the text", () => {
+  it("keeps every line and column, for any text", () => {
     const piece = fc.constantFrom(
       "'",
       '"',

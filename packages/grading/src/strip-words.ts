@@ -1,10 +1,11 @@
 /**
- * Program text without the places where words to a reader can hide: comments, docstrings, texts in quotes, text between tags, directives. What is
- * taken out becomes blanks, so that every line keeps its number and every column its place. One pass from left to right, whatever the text: at
- * each place a fixed number of marks is tried. It knows languages by their endings and only as far as needed to tell code from words.
+ * Removes the places of a program where text for a human reader can be hidden: comments, docstrings, texts in quotes, text between tags,
+ * directives. Removed text becomes blanks, so that every line and column keeps its position. The text is read once from left to right; at
+ * each position a fixed number of marks is tried. The scanner recognises languages by file ending, and parses only as far as needed to tell
+ * code from words.
  *
- * A program that is made to confuse it loses code, and a second look at it that differs is told to a person. Words that are left all the
- * same are found by what no program looks like (leftover-words.ts), taken out, and told.
+ * A program that is written to confuse the scanner loses code. If the second pass then gives another mark, a person is notified. Words that
+ * remain are found because no program looks like them (leftover-words.ts); they are removed and reported.
  */
 
 import { blankLeftovers, cutLongNames } from "./leftover-words.ts";
@@ -14,15 +15,15 @@ import { grammarOf } from "./word-grammars.ts";
 import { WordScanner } from "./word-scanner.ts";
 
 export interface StrippedText {
-  /** Without comments and docstrings. */
+  /** The text without comments and docstrings. */
   readonly code: string;
-  /** Also without texts in quotes and other words. */
+  /** The text without comments, docstrings, texts in quotes and other words. */
   readonly bare: string;
-  /** All of it is words, as a read-me is, or may be, as nobody knows the language; code and bare are blank. */
+  /** true: the whole file is words, as in a readme, or may be words, because its language is unknown. Then `code` and `bare` are blank. */
   readonly prose: boolean;
-  /** By its ending. false: it may be a program all the same. */
+  /** Whether the file ending is known. false: the file can still be a program. */
   readonly known: boolean;
-  /** Lines, from 1, in which words stood where a program has none. */
+  /** Lines, from 1, that contain words where a program has none. */
   readonly leftover: readonly number[];
 }
 

@@ -1,12 +1,12 @@
 /**
- * What executed tests say. The judge writes a file that carries a nonce only it was told; a file without it, from whomever, is
- * no result. Tests outrank opinions: nothing a model says changes them.
+ * Computes marks from the results of executed tests. The judge writes a results file with a nonce that only the judge received; a file
+ * without the nonce is no result, whoever wrote it. Tests outrank opinions: a model cannot change them.
  *
- * T1  A criterion gets the share of weight that its tests reached.
- * T2  Tests with a score of their own (Gradescope) give the sum of their scores, of the sum of their maxima. If a maximum is missing, or all are
- *     0, the scores are points of the criterion. Extra credit and negative scores count, within the points of the criterion.
- * T3  Tests that weigh nothing count only if no test of the criterion weighs anything. Then each one that says whether it passed counts alike.
- * T4  A total beside the tests replaces their sum if one criterion takes all tests. Otherwise a person decides.
+ * T1  A criterion gets the share of the weight that its tests reached.
+ * T2  Tests with their own scores (Gradescope) give the sum of their scores as a share of the sum of their maxima. If a maximum is missing,
+ *     or all are 0, the scores are points of the criterion. Extra credit and negative scores count, within the points of the criterion.
+ * T3  Tests without weight count only if no test of the criterion has weight. Then all tests that report whether they passed count equally.
+ * T4  A total beside the tests replaces their sum if one criterion owns all tests. Otherwise a person decides.
  */
 import { z } from "zod";
 import { isDeepJson } from "./is-deep-json.ts";
@@ -16,23 +16,23 @@ import type { Criterion, Rubric } from "./rubric.ts";
 export interface TestResult {
   readonly name: string;
   readonly passed: boolean;
-  /** What the test is worth among its criterion's; 1 unless it says so. */
+  /** The test's weight among the tests of its criterion. Default: 1. */
   readonly weight: number;
   /** Share of the weight that was reached, 0 to 1. */
   readonly share: number;
   readonly message: string;
   readonly visibility: Visibility;
-  /** T2: as an autograder scored it. */
+  /** T2: the score that the autograder gave. */
   readonly scored?: { readonly points: number; readonly most: number | null };
-  /** It does not say whether it passed. */
+  /** The test does not report whether it passed. */
   readonly undecided?: true;
 }
 
-/** T4: one score for all tests. most: null if nobody says of how many. */
+/** T4: one score for all tests. most: null if the maximum is unknown. */
 export interface TestTotal {
   readonly score: number;
   readonly most: number | null;
-  /** What the tests add up to; null: no test has a score. */
+  /** Sum of the test scores. null: no test has a score. */
   readonly sum: number | null;
 }
 
@@ -40,9 +40,9 @@ export type Visibility = "visible" | "hidden" | "after_due_date" | "after_publis
 
 export type ReadResults =
   | TestsRead
-  /** Ours or the teacher's to mend: the grader's error. */
+  /** The teacher's files or the system caused this: a grader error. */
   | { readonly is: "unusable"; readonly why: string }
-  /** Somebody who does not know the nonce wrote it. */
+  /** The file was written by a program that does not know the nonce. */
   | { readonly is: "forged"; readonly why: string };
 
 export interface TestsRead {
@@ -107,7 +107,7 @@ export type TestScore =
       readonly tests: readonly TestResult[];
       readonly notes: readonly string[];
     }
-  /** No test fits: a mistake in the rubric or the tests, not a zero. */
+  /** No test matches: a mistake in the rubric or in the tests, not a zero. */
   | { readonly is: "not graded"; readonly why: string };
 
 export function scoreTests(criterion: Criterion, all: readonly TestResult[]): TestScore {
@@ -120,30 +120,30 @@ export function scoreTests(criterion: Criterion, all: readonly TestResult[]): Te
   return markOf(criterion, share, tests, []);
 }
 
-/** T2. */
+/** See T2 in the file header. */
 function scoredShare(tests: readonly TestResult[], { points }: Criterion): Share | null {
   const scored = tests.flatMap((test) => test.scored ?? []);
   const maxima = scored.map(({ most }) => most);
   const whole = maxima.includes(null) ? 0 : sumDecimals(maxima.map((most) => most ?? 0));
-  // Tests of 0 points that gave and took nothing weigh nothing.
+  // Tests of 0 points that added and took nothing have no weight.
   if (whole === 0 && scored.every((one) => one.most === 0 && one.points === 0)) return null;
   return { parts: scored.map((one) => [one.points, 1]), whole: whole > 0 ? whole : Math.abs(points) };
 }
 
-/** T1. */
+/** See T1 in the file header. */
 function weighedShare(tests: readonly TestResult[]): Share | null {
   const whole = sumDecimals(tests.map(({ weight }) => weight));
   return whole > 0 ? { parts: tests.map(({ weight, share }) => [weight, share]), whole } : null;
 }
 
-/** T3. */
+/** See T3 in the file header. */
 function countedShare(tests: readonly TestResult[]): Share | null {
   const decided = tests.filter(({ undecided }) => undecided !== true);
   if (decided.length === 0) return null;
   return { parts: decided.map(({ passed }) => [passed ? 1 : 0, 1]), whole: decided.length };
 }
 
-/** T4: the criterion whose points the total is. null: no criterion takes all the tests that have points, or several criteria do. */
+/** T4: returns the criterion whose points the total gives. null: no criterion owns all tests that have points, or several criteria do. */
 export function ownerOfTotal({ criteria }: Rubric, tests: readonly TestResult[]): Criterion | null {
   const [only, ...others] = criteria.filter(({ source }) => source.is === "tests");
   if (only?.source.is !== "tests" || others.length > 0) return null;
@@ -152,7 +152,7 @@ export function ownerOfTotal({ criteria }: Rubric, tests: readonly TestResult[])
   return carrying.every(({ name }) => patterns.some((pattern) => fits(name, pattern))) ? only : null;
 }
 
-/** T4. A total above the maxima of the tests is counted in points of the criterion, if there are as many. */
+/** T4. A total above the maxima of the tests counts as points of the criterion, if the criterion has enough points. */
 export function scoreTotal(
   criterion: Criterion,
   { score, most, sum }: TestTotal,
@@ -190,7 +190,7 @@ function markOf(criterion: Criterion, share: Share, tests: readonly TestResult[]
   }
 }
 
-/** `*` stands for anything. Linear: the pieces between stars are looked for one after the other. */
+/** `*` matches any text. Linear: the pieces between stars are searched one after the other. */
 export function fits(name: string, pattern: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   if (rest.length === 0) return name === pattern;

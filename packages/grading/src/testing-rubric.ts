@@ -1,6 +1,6 @@
 import type { Criterion, Rubric } from "./rubric.ts";
 
-/** One criterion of each kind and source. */
+/** Creates a criterion of any kind and source. */
 export const criterion = (given: Partial<Criterion> & { readonly id: string }): Criterion => ({
   title: given.id,
   points: 2,

@@ -17,8 +17,8 @@ const good = {
 };
 const read = (criteria: unknown, rest = {}) => readVerdicts(sampleRubric, JSON.stringify({ criteria, ...rest }), files);
 
-describe("a model's answer", () => {
-  it("is a verdict per criterion; points come from the rubric", () => {
+describe("reading a model's answer", () => {
+  it("gives a verdict per criterion, with points from the rubric", () => {
     const { verdicts, problems, nextSteps } = read(good, { nextSteps: ["Read about sorting.", " "] });
     expect(problems).toEqual([]);
     expect(verdicts).toMatchObject([
@@ -29,7 +29,7 @@ describe("a model's answer", () => {
     expect(nextSteps).toEqual(["Read about sorting."]);
   });
 
-  it("may stand in one code block or in prose, and not in two", () => {
+  it("accepts the answer in one code block or in prose, but not in two code blocks", () => {
     const json = JSON.stringify({ criteria: good });
     for (const reply of [`Here:\n\`\`\`json\n${json}\n\`\`\`\n`, `Sure. ${json} Done.`, ` ${json}\n`]) {
       expect(readVerdicts(sampleRubric, reply, files).verdicts).toHaveLength(3);
@@ -40,7 +40,7 @@ describe("a model's answer", () => {
     expect(readVerdicts(sampleRubric, "[1]", files).problems).toHaveLength(1);
   });
 
-  it("leaves a criterion that it does not name without a verdict, never with 0", () => {
+  it("leaves a criterion that the answer omits without a verdict, never with 0", () => {
     const { names: _, ...rest } = good;
     const { verdicts, problems } = read(rest);
     expect(verdicts.map((one) => one.criterion)).toEqual(["pure", "style"]);
@@ -59,17 +59,17 @@ describe("a model's answer", () => {
     ["names", { evidence: [{ ...quote, quote: "return mean" }] }, /does not contain/],
     ["names", { evidence: [{ ...quote, file: "other.js" }] }, /no file other\.js/],
     ["style", { evidence: [{ ...quote, quote: "invented line" }] }, /does not contain/],
-  ])("%s with %j is not taken", (id, change, problem) => {
+  ])("refuses a mark for %s with %j", (id, change, problem) => {
     const { verdicts, problems } = read({ ...good, [id]: { ...good[id as "names"], ...change } });
     expect(verdicts.map((one) => one.criterion)).not.toContain(id);
     expect(problems).toEqual([{ criterion: id, problem: expect.stringMatching(problem) }]);
   });
 
-  it("needs no quotation for no points", () => {
+  it("needs no quotation for zero points", () => {
     expect(read({ ...good, names: { ...good.names, level: "poor", evidence: [] } }).problems).toEqual([]);
   });
 
-  it("is clamped to the scale, with a note, whatever number it holds", () => {
+  it("clamps any number to the scale, with a note", () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (points) => {
         const [, , style] = read({ ...good, style: { ...good.style, points } }).verdicts;
@@ -80,14 +80,14 @@ describe("a model's answer", () => {
     expect(read({ ...good, style: { ...good.style, confidence: 7 } }).verdicts[2]).toMatchObject({ confidence: 1 });
   });
 
-  it("cannot grade what tests grade, and names no criteria of its own", () => {
+  it("ignores marks for criteria that tests grade, and for unknown criteria", () => {
     const { verdicts, problems } = read({ ...good, tests: { points: 6 }, bonus: { points: 100 } });
     expect(verdicts.map((one) => one.criterion)).toEqual(["names", "pure", "style"]);
     expect(problems).toEqual([{ criterion: null, problem: "there is no criterion bonus" }]);
     expect(read({ ...good, __proto__: { x: 1 } }).verdicts).toHaveLength(3);
   });
 
-  it("is asked for by a closed schema with each mark as its scale has it", () => {
+  it("uses a closed schema in which each mark has its scale's form", () => {
     const schema = JSON.parse(JSON.stringify(verdictSchema(sampleRubric)));
     const { criteria } = schema.properties;
     expect(criteria.required).toEqual(["names", "pure", "style"]);
@@ -101,14 +101,14 @@ describe("a model's answer", () => {
     expect(open).toEqual([]);
   });
 
-  it("is sent back once with all that is wrong", () => {
+  it("asks once for a repair that lists every problem", () => {
     const { problems } = read({ pure: good.pure });
     expect(repairMessage(problems)).toMatch(/- names: is missing\n- style: is missing/);
   });
 });
 
 describe("evidence", () => {
-  it("is found whatever the white space, over several lines, and put where it stands", () => {
+  it("is found across lines and despite different white space, and its line is corrected", () => {
     const at = (line: number, text: string) => checkEvidence({ file: "./median.js", line, quote: text }, files);
     expect(at(2, "const   sorted =\n[...values]")).toMatchObject({ ok: true, moved: false });
     expect(at(9, "return sorted[1];\n}")).toMatchObject({
@@ -122,7 +122,7 @@ describe("evidence", () => {
     expect(at(1, "x".repeat(3000))).toMatchObject({ ok: false });
   });
 
-  it("takes the nearest of several places", () => {
+  it("is placed at the nearest of several occurrences", () => {
     const many = workFiles({ a: "same line\nother\nsame line\nsame line\n" });
     expect(checkEvidence({ file: "a", line: 3, quote: "same line" }, many)).toMatchObject({
       moved: false,
@@ -134,7 +134,7 @@ describe("evidence", () => {
     });
   });
 
-  it("exists for every piece of every line of a work", () => {
+  it("is found for every piece of every line of a submission", () => {
     const lines = fc.array(
       fc.string({ minLength: 8, unit: "grapheme-ascii" }).filter((one) => one.trim().length >= 8),
       { minLength: 1 },
@@ -151,7 +151,7 @@ describe("evidence", () => {
 });
 
 describe("a deduction", () => {
-  it("is points below zero, needs a quotation, and never gives any", () => {
+  it("has points below zero, needs a quotation and never adds points", () => {
     const rubric = {
       criteria: [criterion({ id: "base", points: 4, evidence: false }), criterion({ id: "copied", points: -2 })],
     };

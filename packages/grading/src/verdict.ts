@@ -1,6 +1,6 @@
 /**
- * What a model is asked for, and what is made of its answer. The model says a mark per criterion with quotations, a confidence and
- * a comment; points are looked up, clamped and summed here. What it does not say is not graded, which is not the same as 0.
+ * Defines the answer format for a model, and reads its answer. The model gives a mark per criterion with quotations, a confidence and a
+ * comment. This file looks up, clamps and adds the points. A criterion without an answer is not graded, which is not the same as 0.
  */
 import { z } from "zod";
 import { checkEvidence, type Evidence } from "./evidence.ts";
@@ -14,25 +14,25 @@ import type { WorkFiles } from "./work-files.ts";
 export interface Verdict {
   readonly criterion: string;
   readonly points: number;
-  /** The level's name, where the scale has them. */
+  /** The name of the level, if the scale has levels. */
   readonly level: string | null;
   readonly evidence: readonly Evidence[];
-  /** 0 to 1, the model's own. */
+  /** The model's own confidence, 0 to 1. */
   readonly confidence: number;
   readonly comment: string;
-  /** What was set right: a mark beyond the scale, a line that was miscounted. */
+  /** Corrections: a mark beyond the scale, a wrong line number. */
   readonly notes: readonly string[];
 }
 
 export interface VerdictProblem {
-  /** null: the answer as a whole. */
+  /** null: the problem concerns the whole answer. */
   readonly criterion: string | null;
   readonly problem: string;
 }
 
 export interface ReadVerdicts {
   readonly verdicts: readonly Verdict[];
-  /** Empty: each criterion that was asked for has its verdict. */
+  /** Empty: there is a verdict for each requested criterion. */
   readonly problems: readonly VerdictProblem[];
   readonly nextSteps: readonly string[];
 }
@@ -48,7 +48,7 @@ export function criteriaForModel({ criteria }: Rubric): readonly Criterion[] {
   return criteria.filter(({ source }) => source.is === "llm");
 }
 
-/** JSON Schema of the answer, closed, every field required, as providers with constrained output want it. */
+/** JSON Schema of the answer. It is closed and every field is required, because providers with constrained output need that. */
 export function verdictSchema(rubric: Rubric): Readonly<Record<string, unknown>> {
   const asked = criteriaForModel(rubric);
   const closed = (properties: Record<string, unknown>) => ({
@@ -127,7 +127,7 @@ export function readVerdicts(rubric: Rubric, reply: string, files: WorkFiles): R
     if ("problem" in verdict) problems.push({ criterion: criterion.id, problem: verdict.problem });
     else verdicts.push(verdict);
   }
-  // Not a reason to doubt the rest: a model may not grade what tests or people grade, and is not listened to.
+  // A mark for a criterion that tests or people grade is ignored. It is no reason to doubt the rest of the answer.
   const known = new Set(rubric.criteria.map(({ id }) => id));
   const unknown = Object.keys(read.data.criteria).filter((id) => !known.has(id));
   for (const id of unknown.slice(0, MOST_UNKNOWN))
@@ -161,7 +161,7 @@ function readVerdict(criterion: Criterion, found: unknown, files: WorkFiles): Ve
       if (checked.moved) notes.push(`${checked.evidence.file}:${one.line} stands in line ${checked.evidence.line}`);
     }
   }
-  // A quotation that is nowhere is an invention, whatever else is right.
+  // A quotation that does not occur in the submission is invented, so the mark is refused.
   if (wrong[0] !== undefined) return { problem: wrong[0] };
   if (criterion.evidence !== false && mark.points !== 0 && evidence.length === 0) {
     return { problem: "points without a quotation from the submission" };
@@ -169,7 +169,7 @@ function readVerdict(criterion: Criterion, found: unknown, files: WorkFiles): Ve
   return { criterion: criterion.id, points: mark.points, level: mark.level, evidence, confidence, comment, notes };
 }
 
-/** For people: nothing invisible, nothing that a terminal or a database would stumble over, no longer than this. */
+/** Prepares text for people: no invisible characters, no characters that break a terminal or a database, and a bounded length. */
 function cut(text: string, most: number): string {
   return neutralise(text.slice(0, 4 * most))
     .trim()
@@ -204,7 +204,10 @@ function readMark(
   }
 }
 
-/** The whole reply, or its only code block, or what stands between the outermost braces. More than one block: nobody can tell. */
+/**
+ * Finds the JSON of a reply: the whole reply, its only code block, or the text between the outermost braces. With several code blocks the
+ * answer is ambiguous.
+ */
 function findJson(reply: string): unknown {
   if (reply.length > LONGEST_REPLY) return null;
   const text = reply.trim();
@@ -217,7 +220,7 @@ function findJson(reply: string): unknown {
   return from < 0 || to < from ? null : parsed(text.slice(from, to + 1));
 }
 
-/** What stands in each block of code that is closed. One pass, however many are opened. */
+/** Returns the content of each closed code block. It reads the text once, however many blocks are opened. */
 function codeBlocks(text: string): string[] {
   const lines = text.split("\n");
   const found: string[] = [];
@@ -232,7 +235,7 @@ function codeBlocks(text: string): string[] {
   return found;
 }
 
-/** null: no object, or one that says a thing twice, of which nobody can tell which is meant. */
+/** Returns null if the text is no object, or if it repeats a key: then it is unclear which value is meant. */
 function parsed(text: string): unknown {
   try {
     if (isDeepJson(text) || repeatedKey(text) !== null) return null;
@@ -243,7 +246,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Sent once. What is still wrong after it goes to a person. */
+/** The message that asks the model once to correct its answer. Problems that remain after it go to a person. */
 export function repairMessage(problems: readonly VerdictProblem[]): string {
   const lines = problems
     .slice(0, 30)

@@ -1,15 +1,18 @@
-/** Where words to a reader can stand in each language, known by a file's ending: marks of comments and of texts in quotes. */
+/**
+ * Describes, for each language, where text for a reader can be: the marks of comments and of texts in quotes. The file ending gives the
+ * language.
+ */
 
 export interface Quote {
   readonly open: string;
   readonly close: string;
-  /** A backslash takes the next character with it. */
+  /** A backslash escapes the next character. */
   readonly escape?: boolean;
-  /** It may run over lines. */
+  /** The text may span lines. */
   readonly long?: boolean;
-  /** Two closing marks are one of the text. */
+  /** Two closing marks stand for one literal mark. */
   readonly doubled?: boolean;
-  /** One character, or an escape: a lone mark is none. */
+  /** One character, or an escape. A lone mark opens no text. */
   readonly char?: boolean;
   /** `${…}` in it is code again. */
   readonly holes?: boolean;
@@ -17,46 +20,46 @@ export interface Quote {
 
 export interface Grammar {
   readonly line?: readonly string[];
-  /** A line comment only begins a word. */
+  /** A line comment must begin at the start of a word. */
   readonly lineBeginsWord?: boolean;
-  /** Marks that comment a line out only where they begin it. */
+  /** Marks that begin a comment only at the start of a line. */
   readonly first?: readonly string[];
   readonly block?: readonly (readonly [string, string])[];
   readonly nested?: boolean;
   readonly quotes?: readonly Quote[];
-  /** A text that stands alone on its line is a comment. */
+  /** A text that is alone on its line is a comment. */
   readonly docstrings?: boolean;
   readonly regex?: boolean;
   readonly markup?: boolean;
-  /** Texts whose closing mark is named where they open: the pattern's group `id` stands in `close`. */
+  /** Texts whose opening mark names the closing mark: `close` receives the pattern's group `id`. */
   readonly named?: readonly NamedQuote[];
   /** `<<NAME`: the text begins on the next line and ends with a line of that name. */
   readonly heredoc?: RegExp;
-  /** From a line that is this, nothing is read any more. */
+  /** Nothing is read after a line that matches this. */
   readonly ends?: RegExp;
-  /** A backslash at the end of a line comment takes the next line with it, and `#if 0` is a comment. */
+  /** A backslash at the end of a line comment continues it on the next line, and `#if 0` is a comment. */
   readonly preprocessor?: boolean;
-  /** Lines that begin so hold words for the reader or the compiler behind it; the pattern is sticky. */
+  /** Lines with this start hold words for the reader or the compiler. The pattern is sticky. */
   readonly directive?: RegExp;
-  /** What matches here is words, up to its end; sticky, and linear. */
+  /** Text that matches one of these patterns is words for a reader. The patterns are sticky and linear. */
   readonly words?: readonly RegExp[];
-  /** Elements of JSX: what stands between tags is text. */
+  /** The language has JSX elements: the content between tags is text. */
   readonly jsx?: boolean;
-  /** Programs stand between `<?php` and `?>`; all else is markup. */
+  /** Programs are between `<?php` and `?>`; all other text is markup. */
   readonly php?: boolean;
-  /** Keys and values in lines: a value of several words is text. */
+  /** The file consists of lines with keys and values. A value of several words is text. */
   readonly config?: boolean;
-  /** Names may stand side by side, as in a shell or in Haskell. */
+  /** Names may be next to each other, as in a shell or in Haskell. */
   readonly juxtaposed?: boolean;
 }
 
 interface NamedQuote {
-  /** Sticky. */
+  /** The pattern is sticky. */
   readonly open: RegExp;
   readonly close: (id: string) => string;
-  /** It is a comment. */
+  /** The text is a comment. */
   readonly comment?: boolean;
-  /** Where the closing mark is missing, nothing was opened. */
+  /** Without a closing mark, no text was opened. */
   readonly closed?: boolean;
 }
 
@@ -79,7 +82,7 @@ const perlQuote: NamedQuote = {
 };
 const sigil: NamedQuote = { open: /~[A-Za-z](?<id>[([{<|/"'])/y, close: (id) => mirrored[id] ?? id };
 const longQuotes: NamedQuote = { open: /(?<id>"{3,})/y, close: (id) => id };
-/** `#pragma`, `#error`, `#region` and their like, also with the digraph and the trigraph for `#`. */
+/** `#pragma`, `#error`, `#region` and similar, also with the digraph and the trigraph for `#`. */
 const hashWords =
   /(?:#|%:|\?\?=)[ \t]*(?:pragma|error|warning|region|endregion|ident|sccs|line|assert|unassert|mark|nullable)\b/iy;
 
@@ -108,7 +111,7 @@ const hash: Grammar = {
   juxtaposed: true,
 };
 const heredoc = /<<[~-]?\\?(["'`]?)(?<id>[A-Za-z_]\w*)\1/y;
-/** What a shell prints without quotes. */
+/** Text that a shell prints without quotes. */
 const echoed = [
   /(?<=(?:^|[\s;&|@(])(?:echo|printf|:|true|false|title|info|warning|error|Write-Host|Write-Output)[ \t]{1,9})[^\n;|&>"'`$<]+/y,
 ];
@@ -266,7 +269,7 @@ const grammars: readonly (readonly [string, Grammar | "prose"])[] = [
     {
       ...hash,
       block: [["<#", "#>"]],
-      // A backslash is a backslash.
+      // A backslash is a literal backslash.
       quotes: [
         { ...double, escape: false, doubled: true, long: true },
         { ...single, escape: false, doubled: true, long: true },
@@ -405,7 +408,7 @@ const byEnding: ReadonlyMap<string, Grammar | "prose"> = new Map(
   grammars.flatMap(([endings, grammar]) => endings.split(" ").map((ending) => [ending, grammar] as const)),
 );
 
-/** prose: all of such a file is words. undefined: nobody knows the language. */
+/** prose: the whole file is words. undefined: the language is unknown. */
 export function grammarOf(path: string): Grammar | "prose" | undefined {
   const name = (path.split("/").at(-1) ?? path).toLowerCase();
   return byEnding.get(name.includes(".") ? (name.split(".").at(-1) ?? "") : name);

@@ -1,4 +1,4 @@
-/** One pass over a program that notes where comments and texts in quotes stand (strip-words.ts). */
+/** Reads a program once and records where comments and texts in quotes are (strip-words.ts). */
 import { FindAhead } from "./find-ahead.ts";
 import { lineAt } from "./line-at.ts";
 import { beginsJsx, type JsxHole, scanJsx } from "./scan-jsx.ts";
@@ -6,7 +6,7 @@ import { beginsRegex, regexEnd, unsure } from "./slash-in-script.ts";
 import { trimEnd } from "./trim-end.ts";
 import type { Grammar, Quote } from "./word-grammars.ts";
 
-/** On one line. */
+/** The limit for one line. */
 const MOST_HEREDOCS = 8;
 
 interface Span {
@@ -20,9 +20,9 @@ type Hole = { readonly quote: Quote; depth: number } | JsxHole;
 export class WordScanner {
   readonly #text: string;
   readonly ahead: FindAhead;
-  /** In order, none over another. */
+  /** The spans are in order and do not overlap. */
   readonly #spans: Span[] = [];
-  /** Where lines begin that could close a text, by the name they have; those furthest ahead come first. Made when it is first needed. */
+  /** The starts of lines that can close a text, by the closing name. Later lines come first in each list. Built on first use. */
   #closings: Map<string, number[]> | null = null;
 
   constructor(text: string) {
@@ -47,18 +47,18 @@ export class WordScanner {
 
   scan(grammar: Grammar, from: number, end: number): void {
     const text = this.#text;
-    /** Open braces since each hole of a template, or of JSX, began. */
+    /** Number of open braces since each template hole, or JSX hole, began. */
     const holes: Hole[] = [];
     let lineStart = true;
     let before = "";
-    /** What stood before the last word. */
+    /** The text before the last word. */
     let earlier = "";
     let at = from;
     if (from === 0 && text.startsWith("#!")) {
       at = Math.min(end, lineEnd(text, 0));
       this.add("comment", 0, at);
     }
-    /** Of each open bracket, whether a condition stands in it; null: brackets were lost, nobody knows. */
+    /** For each open bracket: whether it holds a condition. null: a bracket was lost, so the answer is unknown. */
     let brackets: boolean[] | null = [];
     let closed: boolean | null = false;
     const awaited: string[] = [];
@@ -165,7 +165,7 @@ export class WordScanner {
     }
   }
 
-  /** Where a comment that begins here ends; null: none does. */
+  /** Returns where a comment that begins here ends. null: no comment begins here. */
   #comment(grammar: Grammar, at: number, end: number, lineStart: boolean): number | null {
     const text = this.#text;
     for (const [open, close] of grammar.block ?? []) {
@@ -181,7 +181,7 @@ export class WordScanner {
     if (grammar.preprocessor === true && lineStart && text[at] === "#" && never.test(lineAt(text, at)))
       return Math.min(end, neverEnd(text, at));
     if (grammar.preprocessor === true && text[at] === "/") {
-      // The mark of a comment may itself be cut by a line end.
+      // A line end can split the mark of a comment.
       const second = /^\/(?:(?:\\|\?\?\/)[ \t\r]*\n){1,8}([/*])/.exec(text.slice(at, at + 60));
       if (second?.[1] === "/") return Math.min(end, splicedEnd(text, at + second[0].length));
       if (second?.[1] === "*") {
@@ -193,7 +193,7 @@ export class WordScanner {
     return Math.min(end, grammar.preprocessor === true ? splicedEnd(text, at) : lineEnd(text, at));
   }
 
-  /** Where words that begin here end; `at` where none do. */
+  /** Returns where words that begin here end, or `at` if none begin here. */
   #wordsAt({ directive, words = [], preprocessor }: Grammar, at: number, end: number): number {
     if (directive !== undefined && /[#%?]/.test(this.#text[at] ?? "")) {
       directive.lastIndex = at;
@@ -211,7 +211,7 @@ export class WordScanner {
     return at;
   }
 
-  /** A text, or a comment, whose closing mark is named where it opens. Brackets in it count. */
+  /** Reads a text or a comment whose opening mark names its closing mark. Brackets in that name count. */
   #named(
     grammar: Grammar,
     at: number,
@@ -234,10 +234,10 @@ export class WordScanner {
     return null;
   }
 
-  /** Where the line after the closing name begins; where it began when no line has that name. */
+  /** Returns the start of the line after the closing name. If no line has that name, returns `from`. */
   #heredoc(name: string, from: number, end: number): number {
     this.#closings ??= closingsOf(this.#text);
-    // What is asked for lies ahead of what was asked for before, so those behind are done with.
+    // Positions are requested in ascending order, so earlier entries are no longer needed.
     const places = this.#closings.get(name) ?? [];
     while ((places.at(-1) ?? Number.POSITIVE_INFINITY) < from) places.pop();
     const at = places.at(-1);
@@ -251,7 +251,7 @@ export class WordScanner {
     return quote.char !== true || /^'(?:\\[^\n']{1,10}|\\'|[^'\\\n]{1,2})'/.test(this.#text.slice(at, at + 14));
   }
 
-  /** Where the text that begins at `from` is over, its closing mark included. */
+  /** Returns where the text that begins at `from` ends, including its closing mark. */
   #quote(
     { open, close, escape: escapes, long, doubled, holes: hasHoles }: Quote,
     from: number,
@@ -310,7 +310,7 @@ function bracketed(open: string, close: string): boolean {
   return open.length === 1 && close.length === 1 && open !== close;
 }
 
-/** Where the bracket is closed that was opened before `from`; below 0: nowhere. */
+/** Returns where the bracket that was opened before `from` closes. Below 0: nowhere. */
 function closingOf(text: string, from: number, end: number, open: string, close: string): number {
   let depth = 1;
   for (let at = from; at < end; at += 1) {
@@ -328,7 +328,7 @@ function lineEnd(text: string, at: number): number {
   return found < 0 ? text.length : found;
 }
 
-/** The end of a line that a backslash, or its trigraph, may carry on. */
+/** The end of a line, including lines that a backslash or its trigraph continues. */
 function splicedEnd(text: string, at: number): number {
   let found = lineEnd(text, at);
   while (found < text.length && /(?:\\|\?\?\/)[ \t\r]*$/.test(text.slice(Math.max(at, found - 10), found)))
@@ -357,7 +357,7 @@ function idAt(sticky: RegExp, text: string, at: number): string | undefined {
 
 const never = /^#[ \t]*if(?=[ \t(])[ \t]*(?:\([ \t]*)?(?:0|false)\b/;
 
-/** Where what is never compiled is over. */
+/** Returns where a part that is never compiled ends. */
 function neverEnd(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; ) {

@@ -1,20 +1,20 @@
-/** What whoever asks a model about a student's work must know of the class, and the model must not. */
+/** Facts about the class for the code that asks a model about a submission. The model must not receive them. */
 import type { Grade } from "./grade.ts";
 import type { Person } from "./scrub.ts";
 
 export interface WorkFacts {
-  /** Everybody in the class. */
+  /** Every student of the class. */
   readonly people: readonly Person[];
-  /** What each is called instead, by key. */
+  /** Pseudonyms by student key. */
   readonly pseudonyms: ReadonlyMap<string, string>;
-  /** Keys of those whose work it is. */
+  /** Keys of the authors of the submission. */
   readonly own: readonly string[];
   readonly consent: AiConsent;
-  /** In which feedback is written; null: the rubric's. */
+  /** The language of the feedback. null: the language of the rubric. */
   readonly language: string | null;
-  /** Only one criterion is judged anew, beside marks that stand; absent: the whole work is. */
+  /** Only one criterion is regraded, next to existing marks. Absent: the whole submission is graded. */
   readonly regrade?: { readonly criterion: string; readonly standing: Grade };
 }
 
-/** none: no model sees the work; local: only one that runs here; any: whichever the class uses. */
+/** none: no model sees the submission; local: only a model that runs locally; any: the model that the class uses. */
 export type AiConsent = "none" | "local" | "any";

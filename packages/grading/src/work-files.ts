@@ -1,15 +1,15 @@
 import { stripWords } from "./strip-words.ts";
 
-/** The text of a work, as evidence is looked up in it. */
+/** The text of a submission in which evidence is looked up. */
 export interface WorkFiles {
   readonly paths: readonly string[];
-  /** null: there is no such file, or it is no text. */
+  /** Returns null if the file does not exist or is not text. */
   readonly linesOf: (path: string) => readonly string[] | null;
-  /** The same lines with comments as blanks. Prose beside a program is a comment on it; a work of prose alone is what it is. */
+  /** The same lines with comments blanked. Prose beside a program counts as a comment on it. A submission of prose alone stays as it is. */
   readonly codeOf: (path: string) => readonly string[] | null;
 }
 
-/** origins: what a file was called when it was handed in, by which its language is known. */
+/** `pathOf` returns the submitted name of a file, by which its language is recognised. */
 export function workFiles(
   texts: ReadonlyMap<string, string> | Readonly<Record<string, string>>,
   origins: ReadonlyMap<string, string> = new Map(),

@@ -1,7 +1,10 @@
 import { formatPoints } from "./points.ts";
 import type { Criterion, Rubric, Source } from "./rubric.ts";
 
-/** A rubric as the lines of its table; readRubric reads the same again, unless a text holds what no cell can. */
+/**
+ * Writes a rubric as the lines of its table. readRubric reads the same rubric back, unless a text contains characters that no cell can
+ * hold.
+ */
 export function writeRubric({ criteria }: Rubric): readonly string[] {
   return [
     "| id | criterion | points | kind | evidence | source | guidance |",

@@ -17,7 +17,7 @@ async function check(env: EnvironmentText, more: Partial<ModelsWanted>): Promise
   return (await checkModels(reading.config, tmpdir(), wanted)).map(({ code }) => code);
 }
 
-/** An endpoint that answers every question for its models alike. */
+/** Starts an endpoint that gives the same answer to every request for its models. */
 async function endpoint(status: number, body: object): Promise<EnvironmentText> {
   const server = createServer((_, response) => {
     response.writeHead(status, { "content-type": "application/json", connection: "close" }).end(JSON.stringify(body));
@@ -27,16 +27,16 @@ async function endpoint(status: number, body: object): Promise<EnvironmentText> 
   return { OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, OPENAI_API_KEY: "k" };
 }
 
-describe("the check before a class begins", () => {
-  it("refuses a model that is not in the catalogue, and does not ask the endpoint for it", async () => {
+describe("checkModels", () => {
+  it("refuses a model that is not in the catalogue, without a request to the endpoint", async () => {
     expect(await check({ OPENAI_API_KEY: "k" }, { names: ["gpt-4o-mimi"] })).toEqual(["MODEL_NOT_IN_CATALOGUE"]);
   });
 
-  it("refuses a workflow that names no model where there is no default", async () => {
+  it("refuses a workflow that names no model if there is no default", async () => {
     expect(await check({ OPENAI_API_KEY: "k" }, { usesDefault: true })).toEqual(["MODEL_NOT_CHOSEN"]);
   });
 
-  it("refuses the usual endpoint without a key", async () => {
+  it("refuses the default endpoint without a key", async () => {
     expect(await check({}, { names: ["gpt-4o-mini"] })).toEqual(["MODEL_KEY_MISSING"]);
   });
 
@@ -45,17 +45,17 @@ describe("the check before a class begins", () => {
     expect(await check(env, { names: ["gpt-4o-mini"] })).toEqual(["MODEL_KEY_REFUSED"]);
   });
 
-  it("refuses an endpoint that nobody listens at", async () => {
+  it("refuses an endpoint that does not accept connections", async () => {
     const env = await endpoint(200, {});
     for (const close of opened.splice(0)) await close();
     expect(await check(env, { names: ["gpt-4o-mini"] })).toEqual(["MODEL_UNREACHABLE"]);
   });
 
-  it("needs neither a key nor an endpoint where a script answers", async () => {
+  it("needs no key and no endpoint if a script answers", async () => {
     expect(await check({}, { names: ["gpt-4o-mini"], usesDefault: true, scripted: true })).toEqual([]);
   });
 
-  it("finds nothing where model, key and endpoint are right", async () => {
+  it("reports no problem if model, key and endpoint are right", async () => {
     const env = await endpoint(200, { data: [{ id: "gpt-4o-mini" }] });
     expect(await check(env, { names: ["gpt-4o-mini"] })).toEqual([]);
   });

@@ -1,17 +1,17 @@
-/** Whether the models that are to be asked can be asked: by the catalogue, the key, the price and the endpoint's own word. */
+/** Checks whether the required models can be called: against the catalogue, the key, the price and the endpoint's own list. */
 import type { Config } from "@markmill/config";
 import { readCatalogue } from "./read-catalogue.ts";
 import { serverModels } from "./server-models.ts";
 
 export interface ModelsWanted {
   readonly names: readonly string[];
-  /** The default model is asked as well. */
+  /** The default model is called as well. */
   readonly usesDefault: boolean;
-  /** A script answers: no key and no endpoint is needed. */
+  /** A script answers, so no key and no endpoint is needed. */
   readonly scripted: boolean;
-  /** There is a budget, which needs prices. */
+  /** There is a budget, so prices are needed. */
   readonly budget: boolean;
-  /** Ask the endpoint for its list of models. */
+  /** Request the endpoint's list of models. */
   readonly probe: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface ModelFinding {
   readonly code: string;
   readonly message: string;
   readonly fix: string;
-  /** A name that is not known, and those that are. */
+  /** A name that is unknown, and the known names. */
   readonly name?: string;
   readonly known?: readonly string[];
 }
@@ -27,7 +27,7 @@ export interface ModelFinding {
 interface Known {
   readonly names: readonly string[];
   readonly defaultModel: string | null;
-  /** null: not known. */
+  /** null: the model is unknown. */
   find(name: string): { readonly name: string; readonly priced: boolean } | null;
 }
 
@@ -119,6 +119,6 @@ async function askEndpoint({ models }: Config, names: readonly string[]): Promis
     const fix = "Correct the model's name, or use a key that may ask it.";
     return [{ code: "MODEL_NOT_FOUND", message, fix, name: unlisted[0] as string, known: verdict.models }];
   }
-  // Gateways answer to names that they do not list: the endpoint decides when it is asked.
+  // Gateways accept model names that they do not list. So the endpoint decides when the model is called.
   return [];
 }

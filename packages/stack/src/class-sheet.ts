@@ -1,4 +1,4 @@
-/** The grades of a batch as they are handed over: one row per member, in the order of the roster's names. Pure. */
+/** Builds the grade sheet of a batch: one row per student, in the order of the roster's names. Pure. */
 import { feedbackText, type GradeRow, type GradeSheet } from "@markmill/classroom/gradebook";
 import { type FinalGrade, mostPoints, releasedFor } from "@markmill/grading";
 import type { BatchDetail, BatchMember, BatchWork, WorkCommit } from "@markmill/store";
@@ -6,15 +6,18 @@ import { countingWorkOf } from "./counting-work.ts";
 
 export interface ClassSheet {
   readonly sheet: GradeSheet;
-  /** By the member's key, the work whose grade counts, with the grade as it counts for that member; a member who handed in nothing has none. */
+  /**
+   * By student key: the submission whose grade counts, with the grade as it counts for that student. A student without a submission is
+   * missing.
+   */
   readonly works: ReadonlyMap<string, BatchWork>;
   /** Plain text for a student about a grade, in the student's language. */
   readonly feedbackFor: (student: { readonly language?: string }, grade: FinalGrade) => string;
 }
 
 /**
- * Keys of members without work in the batch. `unsampled`: it is known. `unfetched`: it could not be asked for. `unmatched`: it may be theirs or
- * another member's.
+ * Keys of students without a submission in the batch. `unsampled`: there is one outside the sample. `unfetched`: it could not be fetched.
+ * `unmatched`: an unmatched file may belong to this student.
  */
 export function classSheet(
   {
@@ -63,12 +66,12 @@ export function classSheet(
   return { sheet: { title: name, most, criteria, rows }, works: counting, feedbackFor };
 }
 
-/** The person who last looked at the grade itself. A release of the whole class is not a look. */
+/** The person who last reviewed this grade. A release of the whole class is not a review. */
 export function reviewerOf({ reviewed, overrides }: FinalGrade): string | null {
   return reviewed?.by ?? overrides.at(-1)?.by ?? null;
 }
 
-/** Of work in a repository: the commit that is graded. */
+/** Returns the graded commit of a submission in a repository. */
 export function commitOf({ content }: Pick<BatchWork, "content">): WorkCommit | undefined {
   return "commit" in content ? content.commit : undefined;
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { closeAll } from "./close-all.ts";
 
-it("closes what is left when one could not be closed, in order, and then throws the first failure", async () => {
+it("closeAll closes the remaining parts in order after a failure, and then throws the first failure", async () => {
   const closed: string[] = [];
   const closes = (name: string, failure?: string) => async () => {
     await Promise.resolve();

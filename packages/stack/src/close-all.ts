@@ -1,4 +1,7 @@
-/** Closes one after the other, also where one before could not be closed: what stays open keeps the process from ending. Throws the first failure. */
+/**
+ * Closes the parts one after the other, even if an earlier one fails to close: an open part would keep the process running. Throws the
+ * first failure.
+ */
 export async function closeAll(closes: readonly (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of closes) {

@@ -1,17 +1,19 @@
 /**
- * Which of a student's works counts. Pure. Every list, count and command takes it from here.
+ * Decides which submission of a student counts. Pure. All lists, counts and commands use this file.
  *
- * C1  Of several attempts that count (`attempts: best`) the one with the best total counts; of equal ones the later, by its number.
- * C2  An attempt that needs a human decision, and may get more than the best total, counts instead until somebody has decided.
- * C3  Where no attempt has a total, a decision of a person comes first, then work under way, then our error, then ungradable.
- * C4  A work says for whom of its people it counts. If works with different people do not say so, a person decides.
- * C5  If every work of a student counts only for others, nothing says which one counts for the student: a person decides.
- * C6  A person decides by saying for whom each work counts: `markmill grade PATH --counts STUDENT=SUBMISSION`, or `countsFor` in the API.
- *     `undecidedWorksOf` lists the works of such a question, whatever its cause is.
+ * C1  If several attempts count (`attempts: best`), the one with the best total is chosen; if totals are equal, the one with the highest
+ *     number.
+ * C2  An attempt that needs a human decision, and may get more than the best total, is chosen instead until a person has decided.
+ * C3  If no attempt has a total, the order is: an attempt that needs a human decision, one that is being graded, a grader error, an
+ *     ungradable one.
+ * C4  A submission lists for which of its people it counts. If submissions with different people do not list this, a person decides.
+ * C5  If every submission of a student counts only for other students, none counts for this student, and a person decides.
+ * C6  A person decides by setting for whom each submission counts: `markmill grade PATH --counts STUDENT=SUBMISSION`, or `countsFor` in the
+ *     API. `undecidedWorksOf` lists the submissions of such a question, whatever its cause.
  */
 import type { BatchWork } from "@markmill/store";
 
-/** `works`: all that count for anybody. null: the student handed in nothing. */
+/** `works`: all submissions that count for any student. null: the student submitted nothing. */
 export function countingWorkOf(student: string, works: readonly BatchWork[]): BatchWork | null {
   const all = works.filter(({ counts, by }) => counts && by.includes(student));
   const [own, ...others] = all.filter(({ countsFor }) => countsFor === undefined || countsFor.includes(student));
@@ -26,7 +28,7 @@ export function countingWork([first, ...more]: readonly [BatchWork, ...BatchWork
   return isSaid(works) ? (rivalOf(best, more.length === 0 ? [] : works) ?? best) : undecided(best, works);
 }
 
-/** C6. The works among which a person must choose for the student; none: it is decided, or nothing was handed in. */
+/** C6: the submissions among which a person must choose for the student. Empty: it is decided, or the student submitted nothing. */
 export function undecidedWorksOf(student: string, works: readonly BatchWork[]): readonly BatchWork[] {
   const all = works.filter(({ counts, by }) => counts && by.includes(student));
   const own = all.filter(({ countsFor }) => countsFor === undefined || countsFor.includes(student));
@@ -35,13 +37,13 @@ export function undecidedWorksOf(student: string, works: readonly BatchWork[]): 
   return isSaid(own) ? [] : own;
 }
 
-/** C4. */
+/** See C4 in the file header. */
 function isSaid(works: readonly BatchWork[]): boolean {
   const people = new Set(works.map(({ by }) => JSON.stringify([...by].sort())));
   return people.size === 1 || works.every(({ countsFor }) => countsFor !== undefined);
 }
 
-/** C4, C5. */
+/** See C4 and C5 in the file header. */
 function undecided(best: BatchWork, works: readonly BatchWork[]): BatchWork {
   if (best.grade === null) return best;
   const labels = works.map(({ label }) => JSON.stringify(label)).sort();
@@ -49,7 +51,7 @@ function undecided(best: BatchWork, works: readonly BatchWork[]): BatchWork {
   return { ...best, grade: { ...best.grade, outcome: { is: "needs human", why }, penalty: null, total: null } };
 }
 
-/** C1, C3. */
+/** See C1 and C3 in the file header. */
 function better(one: BatchWork, other: BatchWork): BatchWork {
   const [left, right] = [one.grade?.total ?? -1, other.grade?.total ?? -1];
   if (left !== right) return left > right ? one : other;
@@ -64,7 +66,7 @@ function rankOf({ grade }: BatchWork): number {
   return ranks[grade?.outcome.is ?? "waiting"];
 }
 
-/** C2. */
+/** See C2 in the file header. */
 function rivalOf(best: BatchWork, works: readonly BatchWork[]): BatchWork | null {
   const total = best.grade?.total ?? null;
   if (total === null) return null;

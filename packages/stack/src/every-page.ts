@@ -1,4 +1,4 @@
-// Lists of a batch that are paged, whole.
+// Reads all pages of a batch's lists.
 import type { BatchMember, BatchWork, TenantBatches, WorkFilter } from "@markmill/store";
 
 const page = 200;

@@ -1,16 +1,19 @@
-/** Follows a batch until nobody asks for the next look. Postgres or the server is asked, nothing is remembered but what was told. */
+/**
+ * Follows a batch until the caller stops iterating. Each pass reads the state from Postgres or the server; only what was already reported
+ * is remembered.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BatchDetail, BatchWork, TenantBatches } from "@markmill/store";
 import { everyWork } from "./every-page.ts";
 
 export interface BatchLook {
   readonly batch: BatchDetail;
-  /** Works that have come to an end since the look before. */
+  /** Submissions that ended since the last pass. */
   readonly ended: readonly BatchWork[];
 }
 
 const lookMs = 500;
-/** Of the time between looks, works are read in a tenth at most: a class of a thousand is not asked for twice a second. */
+/** Reading submissions takes at most a tenth of the time between two passes. So a class of a thousand is not read twice a second. */
 const share = 10;
 
 export async function* followBatch(

@@ -1,6 +1,6 @@
 /**
- * Follows a run and the runs it calls until its end. Postgres is asked, not remembered: a follower may come at any time, and sees
- * every event once, in the order in which they happened as far as it looks at them together.
+ * Follows a run and the runs it calls until the end. It reads the events from Postgres, so a follower can start at any time. It reports
+ * every event once. Events read in one pass are in the order in which they happened.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -23,13 +23,13 @@ export interface Happening {
   readonly name: string;
   readonly depth: number;
   readonly entry: HistoryEntry;
-  /** Checks that this event decided: its own, or all those of a superstep. */
+  /** The checks that this event decided: its own, or those of a whole superstep. */
   readonly checked: readonly Checked[];
-  /** Steps that failed by this event, with their reasons. */
+  /** The steps that failed with this event, with their reasons. */
   readonly failed?: readonly FailedStep[];
-  /** The activity of this event, where it will be tried again: when, and for whom it waits. */
+  /** The activity of this event if it will be retried: when, and what it waits for. */
   readonly again?: Active | null;
-  /** Where this event brought the run, if elsewhere: to a handler, to a stop, to its end. */
+  /** The new phase of the run, if this event changed it: a handler, a stop or the end. */
   readonly phase?: Phase | null;
 }
 
@@ -41,12 +41,12 @@ export interface Doing extends Pick<HistoryActivity, "node" | "generation" | "at
 export interface Look {
   readonly run: RunDetail;
   readonly happened: readonly Happening[];
-  /** The innermost work that is asked for now. */
+  /** The innermost activities that are open now. */
   readonly doing: readonly Doing[];
   readonly spent: Spent;
-  /** Endpoints in trouble, or a resume, that the run waits for. */
+  /** The endpoints in trouble, or the resume, that the run waits for. */
   readonly waits: readonly Wait[];
-  /** Nothing will happen before the run is resumed. */
+  /** The run continues only after it is resumed. */
   readonly interrupted: boolean;
 }
 
@@ -54,19 +54,19 @@ interface Followed {
   readonly depth: number;
   readonly name: string;
   readonly program: Program;
-  /** The events seen so far, folded; null: values were kept from us, and what they come to is not known here. */
+  /** The state folded from the events seen so far. null: the server withheld values, so the state cannot be computed here. */
   state: RunState | null;
   seq: number;
   ended: boolean;
 }
 
 const pollMs = 500;
-/** A notification for each of many steps is one look. */
+/** Waits this long after a notification, so that the notifications of many steps cause one pass. */
 const gatherMs = 60;
 
 export async function* followRun(
   tenant: TenantStore,
-  /** Empty: there is none to listen at. */
+  /** Empty: there is no database to listen to. */
   databaseUrl: string,
   runId: string,
   signal: AbortSignal,
@@ -91,13 +91,13 @@ export async function* followRun(
     return begun;
   }
 
-  /** What is new in one run and below it. */
+  /** Reads the new events of one run and of the runs below it. */
   async function look(run: RunSummary): Promise<[Happening[], Doing[]]> {
     const known = followed.get(run.id) ?? (await begin(run));
     if (known.ended) return [[], []];
     const { entries, activities } = await runs.history(run.id, known.seq);
     known.seq = entries.at(-1)?.seq ?? known.seq;
-    // Its last event is in: nothing can come after it.
+    // The last event was read, so no other event can follow.
     known.ended = run.endedAt !== null && known.seq >= run.rev;
     const { depth, name } = known;
     const happened = entries.map((entry): Happening => {
@@ -149,17 +149,17 @@ export async function* followRun(
   }
 }
 
-/** A server keeps the values of its environment to itself. With other values a run would have gone another way. */
+/** A server does not send the values of its environment. With other values the run would have taken another path. */
 function isRedacted(event: Event): boolean {
   return event.type === "run.started" && Object.values(event.environment).includes(redacted);
 }
 
-/** Where nothing is folded: as the run itself says. */
+/** The end of a run whose events are not folded: taken from its row in the database. */
 function endOf({ status, reason }: RunSummary): Phase | null {
   return status === "success" || status === "failed" || status === "cancelled" ? { is: "ended", status, reason } : null;
 }
 
-/** By time, and within a run as it happened: the clocks of two processes differ by some milliseconds. */
+/** Sorts by time, but keeps the order within each run: the clocks of two processes differ by some milliseconds. */
 export function inOrder<One extends Pick<Happening, "runId" | "depth" | "entry">>(happened: readonly One[]): One[] {
   const latest = new Map<string, number>();
   const timed = happened.map((one) => {
@@ -172,12 +172,12 @@ export function inOrder<One extends Pick<Happening, "runId" | "depth" | "entry">
 
 function isInterrupted(doing: readonly Doing[], waits: readonly Wait[]): boolean {
   const held = waits.filter(({ parked }) => parked.held);
-  // For a run it called, itself or by its model, or to be resumed.
+  // The activity waits for a called run, for a tool that is a run, or for a resume.
   const rests = ({ kind, state }: Doing) => state === "waiting" && workKinds[kind].waitsFor !== "answer";
   return held.length > 0 && doing.every(rests);
 }
 
-/** A CALL that waits says less than what it waits for. */
+/** A CALL shows less than the activity that it waits for, so only the deepest activities are kept. */
 function innermost(doing: readonly Doing[]): Doing[] {
   const deepest = Math.max(0, ...doing.map(({ depth }) => depth));
   const inside = doing.filter(({ kind, depth }) => kind !== "call" || depth === deepest);

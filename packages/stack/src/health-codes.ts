@@ -1,4 +1,4 @@
-/** Codes of components, beside those of the database, the queue and the sandbox. */
+/** Health codes of components, in addition to those of the database, the queue and the sandbox. */
 import type { Trouble } from "./health.ts";
 
 export const healthCodes = {

@@ -1,4 +1,4 @@
-/** The components that every process has, and those of a worker and a supervisor. The API adds what only it can say. */
+/** Defines the health components that every process has, and those of a worker and a supervisor. The API adds its own. */
 import type { Queues } from "@markmill/queue";
 import type { CommandStanding, Store } from "@markmill/store";
 import type { HealthComponent } from "./health.ts";
@@ -18,7 +18,7 @@ export function databaseHealth(store: Pick<Store, "probe">): HealthComponent {
   };
 }
 
-/** `needed`: the API takes runs without a queue. */
+/** `needed` is false for the API, which accepts runs without a queue. */
 export function queueHealth(queues: Pick<Queues, "probe">, needed: boolean): HealthComponent {
   return {
     name: "queue",
@@ -34,7 +34,7 @@ export function queueHealth(queues: Pick<Queues, "probe">, needed: boolean): Hea
 interface WorkerState {
   readonly stalled: readonly string[];
   readonly leasesOld: boolean;
-  /** The last heartbeat could not be written. */
+  /** The error of the last heartbeat that could not be written. */
   readonly beat: unknown;
 }
 
@@ -52,7 +52,7 @@ export function workerHealth(worker: { health(): WorkerState }): HealthComponent
   };
 }
 
-/** Not needed: sandbox-health.ts says why. */
+/** Not needed for readiness: sandbox-health.ts gives the reason. */
 export function workerSandboxHealth(worker: { commands(): CommandStanding }): HealthComponent {
   return {
     name: "sandbox",

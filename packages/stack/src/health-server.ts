@@ -1,4 +1,4 @@
-/** `/health/live` and `/health/ready` on a port of their own, for load balancers, compose and Kubernetes (health.ts says what they mean). */
+/** Serves `/health/live` and `/health/ready` on a separate port, for load balancers, compose and Kubernetes (health.ts explains them). */
 import type { Server } from "node:http";
 import { type HealthAnswer, liveAnswer } from "./health.ts";
 
@@ -7,9 +7,9 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** Port 0: any free one. */
+/** Port 0: any free port. */
 export async function serveHealth(port: number, ready: () => Promise<HealthAnswer>): Promise<HealthServer> {
-  // Most commands serve nothing, and importing it costs 70 ms.
+  // Imported on use: most commands serve nothing, and the import takes 70 ms.
   const { createServer } = await import("node:http");
   const answers: Readonly<Record<string, () => Promise<HealthAnswer>>> = {
     "/health/live": async () => liveAnswer,
@@ -41,7 +41,7 @@ export async function serveHealth(port: number, ready: () => Promise<HealthAnswe
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        // A prober keeps its connection open for the next time.
+        // A load balancer keeps its connection open for its next request.
         server.closeAllConnections();
       }),
   };

@@ -1,14 +1,15 @@
 /**
- * What a process says of itself to those who start, stop and send work to it. The decisions, without I/O.
+ * Decides what a process reports about its health to load balancers and orchestrators. Without I/O.
  *
- * H1  Live: the event loop turns, so the process can finish what it holds. Only a process that does not answer at all is to be killed. A worker
- *     that drains, or waits for its database with a paid reply in memory, is live.
- * H2  Ready: the process may be given new work. It is ready when every component that it needs is well. Components that it can do without are
- *     told and change nothing.
- * H3  Everybody may ask. An answer has names, codes and fixed sentences, but no message of a server, no address and no secret.
+ * H1  Live: the event loop turns, so the process can finish its work. Only a process that does not answer at all should be killed. A worker
+ *     that drains, or that waits for its database with a paid reply in memory, is live.
+ * H2  Ready: the process may receive new work. It is ready when every component that it needs is healthy. Other components are reported and
+ *     have no effect.
+ * H3  Any client may send these requests. An answer contains names, codes and fixed sentences, but no message of a server, no address and
+ *     no secret.
  */
 
-/** What is wrong, in fixed words. */
+/** A problem, described by a code and fixed sentences. */
 export interface Trouble {
   readonly code: string;
   readonly means: string;
@@ -16,17 +17,17 @@ export interface Trouble {
 }
 
 export interface HealthComponent {
-  /** In the answer, such as `database`. One process has one component of a name. */
+  /** The name in the answer, such as `database`. It is unique in a process. */
   readonly name: string;
   /** false: the process is ready without it. */
   readonly needed: boolean;
-  /** null: it is well. A rejection is told by the code of its error. */
+  /** Checks the component. null: it is healthy. A rejection is reported by the code of its error. */
   look(): Promise<Trouble | null> | Trouble | null;
-  /** What a look means that has no answer after `lookMs`. */
+  /** The result of a check without an answer within `lookMs`. */
   readonly silence: Trouble;
 }
 
-/** What a look at a component came to; null: it is well. */
+/** The result of checking a component. null: it is healthy. */
 export interface Looked {
   readonly name: string;
   readonly needed: boolean;
@@ -48,7 +49,7 @@ export interface HealthAnswer {
   readonly components: Readonly<Record<string, ComponentHealth>>;
 }
 
-/** H2. */
+/** See H2 in the file header. */
 export function tellHealth(looked: readonly Looked[]): HealthAnswer {
   return {
     ok: looked.every(({ needed, trouble }) => trouble === null || !needed),
@@ -63,5 +64,5 @@ export function tellHealth(looked: readonly Looked[]): HealthAnswer {
   };
 }
 
-/** H1. */
+/** See H1 in the file header. */
 export const liveAnswer: HealthAnswer = { ok: true, components: { process: { ok: true, needed: true } } };

@@ -1,4 +1,4 @@
-/** What whoever embeds the stack registers by name. @public */
+/** The type of a function that an embedding program registers as a tool, by name. @public */
 export type { ToolFunction } from "@markmill/tools";
 export { checkModels } from "./check-models.ts";
 export { type ClassSheet, classSheet, commitOf, reviewerOf } from "./class-sheet.ts";
@@ -42,7 +42,7 @@ export { isSandboxChoice, type RunOptions, readRunOptions, writeRunOptions } fro
 export { sandboxTrouble, tellSandboxTrouble } from "./sandbox-health.ts";
 export { type ProcessRole, runProcess, serveProcess } from "./serve-process.ts";
 export { readScript, type ScriptFile, serveScript } from "./serve-script.ts";
-/** What whoever embeds the stack catches. @public */
+/** An error for programs that embed the stack. @public */
 export { StackError, type StackErrorCode, stackErrorCodes } from "./stack-error.ts";
 export type { StackLog } from "./stack-log.ts";
 export { standingOf } from "./standing-of.ts";
@@ -54,5 +54,5 @@ export { hasCommands, warnNoExecutor } from "./warn-no-executor.ts";
 export { withModel } from "./with-model.ts";
 export { workFailureCodes } from "./work-failure-codes.ts";
 export { livingWorkers, mustWork, workFor, workForBatch } from "./work-for-run.ts";
-/** What whoever embeds the stack catches. @public */
+/** An error for programs that embed the stack. @public */
 export { WrongInput } from "./wrong-input.ts";

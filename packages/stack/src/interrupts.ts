@@ -1,7 +1,7 @@
-/** Ctrl-C and SIGTERM: the first asks for an orderly end, the second ends at once. */
+/** Handles Ctrl-C and SIGTERM: the first signal requests an orderly end, the second ends the process at once. */
 export interface Interrupts {
   readonly signal: AbortSignal;
-  /** The process is no longer ours to guard. */
+  /** Stops listening for the signals. */
   release(): void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A sandbox that is opened when it is first asked for, and again after it could not be opened. Whoever asks meanwhile is told why.
+ * A sandbox that is opened on first use. If it could not be opened, the next use tries again. Until it is open, calls fail with the reason.
  */
 import type { ProvenSandbox } from "@markmill/sandbox";
 

@@ -1,18 +1,19 @@
 /**
- * Looks at the components of a process when somebody asks.
+ * Checks the components of a process on request.
  *
- * L1  However often it is asked, it looks at most once a second: those who ask meanwhile get the same answer.
- * L2  A look that has no answer after `lookMs` counts as the component's silence, so that an answer is never older than about four seconds.
+ * L1  It checks at most once a second, however many requests arrive. Requests in between get the same answer.
+ * L2  A check without an answer within `lookMs` gives the component's `silence` result, so that an answer is never older than about four
+ *     seconds.
  */
 import { type HealthAnswer, type HealthComponent, type Looked, tellHealth } from "./health.ts";
 import { troubleOfError } from "./trouble-of-error.ts";
 
-/** L2. */
+/** See L2 in the file header. */
 const lookMs = 2_500;
-/** L1. */
+/** See L1 in the file header. */
 const freshMs = 1_000;
 
-/** `components` is read at every look: some come and go while the process runs. */
+/** `components` is read on every check: some are added and removed while the process runs. */
 export function lookAfter(components: () => readonly HealthComponent[]): () => Promise<HealthAnswer> {
   let known: { readonly answer: Promise<HealthAnswer>; readonly at: number } | null = null;
   return () => {

@@ -1,4 +1,4 @@
-/** Which model answers, and what it costs: as it is here, or at the server that works. */
+/** Finds which model answers and what it costs, on this machine or on the server that does the work. */
 import type { Config } from "@markmill/config";
 import { readCatalogue } from "./read-catalogue.ts";
 import { serverModels } from "./server-models.ts";
@@ -6,11 +6,11 @@ import { serverModels } from "./server-models.ts";
 export interface ModelPrice {
   /** null: none is chosen. */
   readonly name: string | null;
-  /** Nanodollars per million tokens; null: unknown, which is no zero. */
+  /** Nanodollars per million tokens. null: unknown, which is not zero. */
   readonly price: { readonly prompt: number; readonly completion: number } | null;
 }
 
-/** `named`: by the workflow or the person; null: the default. */
+/** `named` is the model chosen by the workflow or the person. null: the default. */
 export async function modelPrice(named: string | null, config: Config, cwd: string): Promise<ModelPrice> {
   const { server } = config;
   if (server !== null) {

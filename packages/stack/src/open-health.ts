@@ -1,4 +1,4 @@
-/** The health of one process, from its start to its end: it starts, is ready or not, and stops. */
+/** The health of one process through its life: starting, ready or not ready, stopping. */
 import type { HealthComponent } from "./health.ts";
 import { troubleOf } from "./health-codes.ts";
 import { serveHealth } from "./health-server.ts";
@@ -6,14 +6,14 @@ import { lookAfter } from "./look-after-components.ts";
 
 export interface ProcessHealth {
   readonly port: number;
-  /** From now on the components decide. */
+  /** From now on the components decide the readiness. */
   isReady(components: readonly HealthComponent[]): void;
-  /** From now on it takes nothing new. It stays live. */
+  /** From now on the process accepts no new work. It stays live. */
   isStopping(): void;
   close(): Promise<void>;
 }
 
-/** `port`, null: nobody asks. */
+/** `port` null: health is not served. */
 export async function openHealth(port: number | null): Promise<ProcessHealth | null> {
   if (port === null) return null;
   let phase: "PROCESS_STARTING" | "PROCESS_STOPPING" | null = "PROCESS_STARTING";
@@ -24,7 +24,7 @@ export async function openHealth(port: number | null): Promise<ProcessHealth | n
     silence: troubleOf("HEALTH_SILENT"),
     look: () => (phase === null ? null : troubleOf(phase)),
   };
-  // While it stops, its connections are closed one by one: nothing is asked of them.
+  // While the process stops, its connections close one after the other, so they are not checked.
   const look = () => lookAfter(() => (phase === null ? [itself, ...parts] : [itself]));
   let ready = look();
   const server = await serveHealth(port, () => ready());

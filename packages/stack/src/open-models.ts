@@ -8,12 +8,12 @@ import { keepScripts } from "./serve-script.ts";
 export interface Models {
   readonly client: ModelClient;
   readonly catalogue: ModelCatalogue;
-  /** A run keeps its default model; one with a script is answered by it, on this machine's loopback and without our key. */
+  /** A run keeps its default model. A run with a script is answered by the script, on this machine's loopback and without our key. */
   readonly modelsFor: (run: LoadedRun) => { readonly client: ModelClient; readonly defaultModel: string } | null;
   close(): Promise<void>;
 }
 
-/** Of a script's model where the workflow names none. */
+/** The model of a script if the workflow names none. */
 const scriptedModel = "scripted";
 
 export async function openModels(config: Config, cwd: string, store: Machine): Promise<Models> {

@@ -7,7 +7,7 @@ import { markmillVersion } from "./version.ts";
 
 const localEngine = "unix:///var/run/docker.sock";
 
-/** Throws a SandboxError when this machine cannot have it. */
+/** Throws a SandboxError if this machine does not support it. */
 export async function openSandbox(
   choice: SandboxChoice,
   config: Config,
@@ -28,13 +28,13 @@ export async function openSandbox(
         ...(runtime === null ? {} : { runtime }),
         ...(pool === undefined ? {} : { pool }),
       }),
-    // The jail shows the host's /usr; a Node that lives elsewhere (nvm, the pinned one) is shown beside it.
+    // The jail shows the host's /usr. A Node that is installed elsewhere (nvm, the pinned one) is added to it.
     jail: () => createJailSandbox({ root: join(sessions, "jail"), programs: { node: process.execPath } }),
     none: () => createNoneSandbox({ root: join(sessions, "none"), warn }),
   });
 }
 
-/** As a worker uses it: not before its self-test has passed, whose verdict is kept below MARKMILL_HOME. */
+/** Opens a sandbox for a worker: it is used only after its self-test has passed. The result is stored below MARKMILL_HOME. */
 export async function openProvenSandbox(
   choice: SandboxChoice,
   config: Config,
@@ -51,7 +51,7 @@ export async function openProvenSandbox(
     onThin: (walls, refused) => {
       for (const wall of walls) {
         const text = `THIN WALL (${wall.name}): ${wall.message}`;
-        // The command that a person starts has explained it.
+        // The command that a person started has already explained it.
         if (refused.includes(wall)) log.warn({}, `${text} Commands are refused. ${wall.fix}`);
         else log.info({}, `${text} It is accepted.`);
       }
@@ -64,8 +64,9 @@ export async function openProvenSandbox(
 }
 
 /**
- * Of a worker that stays. A sandbox that is named (SANDBOX=docker) may come later than the worker: its engine starts, its image is loaded.
- * The worker begins without it, does all other work, and takes commands as soon as it is there and has passed its test.
+ * Opens the sandbox of a long-running worker. A named sandbox (SANDBOX=docker) can become available later than the worker, while its engine
+ * starts or its image loads. The worker starts without it, performs all other activities, and accepts commands once the sandbox is
+ * available and has passed its test.
  */
 export async function openLastingSandbox(
   config: Config,
@@ -82,7 +83,7 @@ export async function openLastingSandbox(
   });
 }
 
-/** null: auto, and this machine can have none, or none is set without the flag; EXECUTE answers with a failure that says so. */
+/** null: with `auto` this machine supports no sandbox, or `none` is set without its flag. EXECUTE then fails with the reason. */
 export async function openSandboxIfAny(
   config: Config,
   cwd: string,

@@ -5,7 +5,7 @@ import type { Config } from "@markmill/config";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openStackOrServer } from "./open-stack-or-server.ts";
 
-/** Of an older version: it answers /health/ready without components. The key has no right of operators. */
+/** A server of an older version: its /health/ready has no components. The key has no operator rights. */
 const server = createServer((request, response) => {
   const ready = request.url === "/health/ready";
   const forbidden = { type: "about:blank", title: "Forbidden", status: 403, code: "FORBIDDEN" };
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => void server.close());
 
-it("a server whose readiness names no components is taken for one that can work", async () => {
+it("a server whose readiness lists no components is treated as able to work", async () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const config = { server: { url, token: "mm_x" } } as Config;
   const { store } = await openStackOrServer({ config, cwd: "/" });

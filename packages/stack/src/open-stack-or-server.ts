@@ -1,4 +1,4 @@
-/** The stack a command is about: the server at MARKMILL_URL, else the one of this directory. */
+/** Opens the stack for a command: the server at MARKMILL_URL, or else the one of this directory. */
 import type { Config } from "@markmill/config";
 import type { Client } from "@markmill/contract";
 import type { Queues } from "@markmill/queue";
@@ -13,7 +13,7 @@ export async function openStackOrServer(options: StackOptions): Promise<Stack> {
   return server === null ? await openStack(options) : await serverStack(server, options.log ?? silent);
 }
 
-/** Whoever asks a server works for nothing and enqueues nothing: the server's own do. */
+/** A client of a server starts no worker and enqueues no jobs: the server does both. */
 async function serverStack({ url, token }: NonNullable<Config["server"]>, log: StackLog): Promise<Stack> {
   const { createClient } = await import("@markmill/contract");
   const { remoteStore } = await import("./remote-store.ts");
@@ -26,7 +26,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
     if (found.length === 0) log.warn({}, `no worker of the server at ${url} is alive: what is asked for waits for one`);
     return found;
   }
-  /** A server of an older version does not say: nothing is known to be wrong. */
+  /** A server of an older version does not list components, so no problem is known. */
   async function commandStandings(): Promise<CommandStanding[]> {
     const { components = {} } = await client.getReady();
     const told = components.sandbox;
@@ -36,14 +36,14 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
     if (code === "SANDBOX_TESTING") return [{ can: "not yet" }];
     return [{ can: "nothing", code, means, fix, message: means }];
   }
-  // Of a store and its queues commands use these; the rest is for those who work.
+  // Commands use only these parts of a store and its queues. Workers need the rest.
   const store = { clock: { now }, workers, commandStandings } as unknown as Store;
   const queues = { enqueue: async () => [], close: async () => undefined } as unknown as Queues;
   return {
     store,
     queues,
     tenant: remoteStore(client, log),
-    // Nothing to listen at: a follower looks again after a while.
+    // There is no database to listen to, so a follower polls.
     databaseUrl: "",
     embedded: null,
     telemetry: null,
@@ -54,7 +54,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
   };
 }
 
-/** Those that are alive. Whoever may not see them each is told whether there is one. The server's clock says who is. */
+/** The workers that are alive by the server's clock. A client without the right to list them only learns whether there is one. */
 async function workersOf(client: Client, now: number): Promise<WorkerRow[]> {
   const { ApiProblem } = await import("@markmill/contract");
   const row = { host: "", info: {}, startedAt: new Date(now), heartbeatAt: new Date(now), alive: true };

@@ -1,6 +1,6 @@
 /**
- * Everything a command needs, in one process: the store (embedded Postgres unless DATABASE_URL is set), the queue, and, where the
- * command asks for them, a worker and a supervisor. Closing goes the other way round.
+ * Opens all parts that a command needs, in one process: the store (embedded Postgres unless DATABASE_URL is set), the queue, and, if the
+ * command needs them, a worker and a supervisor. Closing happens in the reverse order.
  */
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
@@ -37,49 +37,49 @@ export interface StackOptions {
   readonly config: Config;
   readonly cwd: string;
   readonly log?: StackLog;
-  /** existing: an embedded database is not made where there is none (PROJECT_NOT_FOUND); absent: it is made. */
+  /** existing: if the embedded database is missing, fail with PROJECT_NOT_FOUND. Absent: create it. */
   readonly database?: "existing";
-  /** false: the schema is taken as it is. */
+  /** false: the schema is not migrated. */
   readonly migrate?: boolean;
-  /** when there: the process begins, and goes on, without it. */
+  /** `when there`: the process starts and runs even without the queue. */
   readonly queue?: "needed" | "when there";
-  /** What this process is, for whoever watches; absent: a command. */
+  /** The role of this process in monitoring. Default: a command. */
   readonly role?: string;
 }
 
 interface WorkOptions {
   readonly worker: boolean;
   readonly supervisor: boolean;
-  /** A root run, with all it calls, or all runs of a batch; null: every run there is. */
+  /** A root run with all the runs it calls, or all runs of a batch. null: every run. */
   readonly only: string | { readonly batch: string } | null;
-  /** Runs get the sandbox and the script they were started with (run-options.ts), not those of this process. */
+  /** Runs use the sandbox and the script that they were started with (run-options.ts), not those of this process. */
   readonly obeys: boolean;
   readonly onStalled?: () => void;
-  /** What tools of the kind `function` do, by the names that workflows use. Absent: there are none. */
+  /** The functions behind tools of the kind `function`, by the names that workflows use. Absent: none. */
   readonly functions?: Readonly<Record<string, ToolFunction>>;
 }
 
 export interface Stack {
   readonly store: Store;
-  /** What the one who has the whole stack owns. */
+  /** The data of the default tenant, which owns everything in an embedded stack. */
   readonly tenant: TenantStore;
   readonly queues: Queues;
   readonly databaseUrl: string;
   readonly embedded: EmbeddedPostgres | null;
   /** null: not configured. */
   readonly telemetry: Telemetry | null;
-  /** Starts a worker and a supervisor in this process; they end with `close`. */
+  /** Starts a worker and a supervisor in this process. `close` ends them. */
   work(options: WorkOptions): Promise<void>;
-  /** What it consists of, for /health/ready. More are added when it begins to work. */
+  /** The components for /health/ready. Starting the worker adds more. */
   readonly components: readonly HealthComponent[];
-  /** Tells trouble at its pace (trouble-log.ts). */
+  /** Limits how often the same trouble is logged (trouble-log.ts). */
   readonly log: StackLog;
   close(): Promise<void>;
 }
 
-/** Between tries to reach a server that may just be starting. */
+/** Pauses between attempts to reach a server that may still be starting. */
 const pausesMs = [250, 1_000, 2_000];
-/** A server that takes a connection and says nothing has used up the patience with its first try. */
+/** If a server accepts a connection and sends nothing, the first attempt already uses up this time. */
 const mostPatienceMs = 6_000;
 const startingServer: Patience = (error, { tries, ms }) =>
   mayPass(error) && ms <= mostPatienceMs ? (pausesMs[tries - 1] ?? null) : null;
@@ -157,7 +157,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
       telemetry,
       async work(wanted) {
         if (wanted.worker) {
-          // Sessions and the proof of the sandbox lie there.
+          // Sandbox sessions and the proof of the sandbox are stored in the home.
           claimProjectHome(config, cwd, log);
           const started = await startWorking({ config, cwd, log, store, queues, databaseUrl, telemetry }, wanted);
           closing.push(started.close);
@@ -181,7 +181,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
       close,
     };
   } catch (error) {
-    // Why it could not be opened counts, not what came of that.
+    // Report the reason why opening failed, not a failure of closing.
     await close().catch(() => undefined);
     throw error;
   }
@@ -232,7 +232,7 @@ async function startWorking(ground: Ground, { only, obeys, onStalled, functions 
     catalogue: models.catalogue,
     modelsFor: (run) => (obeys ? models.modelsFor(run) : null),
     sandbox,
-    // A run may have been started with another sandbox than the worker's own, so its commands do not wait for that one.
+    // A run may have been started with another sandbox than the worker's own, so its commands do not wait for the worker's.
     unsafe: obeys ? "refuse" : "abstain",
     ...(functions === undefined ? {} : { functions }),
     onStalled: onStalled ?? leave,
@@ -245,7 +245,7 @@ async function startWorking(ground: Ground, { only, obeys, onStalled, functions 
   return { worker, close };
 }
 
-/** Sessions kept ready by a worker that stays: as large as those of workflows that wish nothing. */
+/** The sessions that a long-running worker prepares in advance. They have the default size of a workflow without its own limits. */
 async function warmPool({ config, store }: Ground): Promise<WarmPoolWish | undefined> {
   if (config.sandbox.poolSize === 0) return undefined;
   const { appLabel, ceilingOf } = await import("@markmill/worker");
@@ -253,7 +253,7 @@ async function warmPool({ config, store }: Ground): Promise<WarmPoolWish | undef
   return { size: config.sandbox.poolSize, limits: ceilingOf(config), image: config.sandbox.image, labels };
 }
 
-/** Connections that break because they are being closed are no news. */
+/** Connections that break because they are being closed are not logged. */
 function untilClosed(log: StackLog, closed: () => boolean): StackLog {
   return {
     info: (fields, message) => closed() || log.info(fields, message),

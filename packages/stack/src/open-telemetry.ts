@@ -1,4 +1,4 @@
-/** Telemetry where it is configured. Where it is not, nothing of it is loaded. */
+/** Opens telemetry if it is configured. Otherwise none of its code is loaded. */
 import type { Config } from "@markmill/config";
 import type { Telemetry } from "@markmill/telemetry";
 import { StackError, stackErrorCodes } from "./stack-error.ts";

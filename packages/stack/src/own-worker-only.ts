@@ -1,12 +1,12 @@
 /**
- * --script and --sandbox are asked of a worker of this process. A server's worker is not told by a client which endpoint to ask, which
- * is an address on the worker's own machine, nor in which sandbox a student's program is run: both are the choice of whoever answers for
- * that machine.
+ * Refuses --script and --sandbox if another process works for the run. A client must not choose the endpoint that a server's worker calls,
+ * because that is an address on the worker's machine. It must not choose the sandbox for a student's program either. The operator of that
+ * machine decides both.
  */
 import type { Config } from "@markmill/config";
 import { WrongInput } from "./wrong-input.ts";
 
-/** Throws where somebody else works. */
+/** Throws if another process works for the run. */
 export function requireOwnWorker(config: Config, flags: readonly string[]): void {
   const [first] = flags;
   if (first === undefined) return;

@@ -1,8 +1,9 @@
-// Runs on any Node from 18 on, only to hand over to the Node 24 that the workspace pins (npm package `node`).
+// Starts the Node 24 that the workspace pins (npm package `node`) from any Node since version 18.
 //
-// N1 The process that works ends with the process that was started: a kill -9 of the launcher, or of npx, leaves nothing running. The
-//    launcher holds one end of a pipe that the kernel closes with it. npx holds none, so its death is seen by a change of the parent.
-// N2 Processes of the background (background.ts of the command line) are started without these marks and outlive their parent.
+// N1 The working process ends together with the process that was started: a kill -9 of the launcher, or of npx, leaves no process
+//    running. The launcher holds one end of a pipe, which the kernel closes when the launcher ends. npx holds none, so its end is
+//    detected by a changed parent process.
+// N2 Background processes (background.ts of the command line) are started without these marks and outlive their parent.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import module from "node:module";
@@ -13,13 +14,13 @@ const launcherPipe = 3;
 const launched = "MARKMILL_LAUNCHED";
 const parentCheckMs = 500;
 
-/** `main` is imported here where this Node will do; else the pinned one is started with `program` and the same words. */
+/** Imports `main` here if this Node is recent enough. Otherwise starts `program` with the pinned Node and the same arguments. */
 export async function onPinnedNode(program, main) {
   const major = Number(process.versions.node.split(".")[0]);
   if (major >= 24) {
     endWithLauncher();
     endWithNpx(() => process.kill(process.pid, "SIGKILL"));
-    // Keeps the compiled form of the TypeScript files: `validate` starts in 0.25 s of processor time instead of 0.6 s.
+    // Caches the compiled TypeScript files: `validate` starts in 0.25 s of processor time instead of 0.6 s.
     module.enableCompileCache();
     await main();
     return;
@@ -41,13 +42,13 @@ export async function onPinnedNode(program, main) {
     child.kill("SIGKILL");
     process.kill(process.pid, "SIGKILL");
   });
-  // A terminal's Ctrl-C reaches the child by itself: handed on, it would count as the second one.
+  // A terminal sends Ctrl-C to the child as well. If it were passed on, it would count as the second one.
   process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"));
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => process.exit(code ?? (signal === "SIGKILL" ? 137 : 1)));
 }
 
-/** The mark names the launcher's pid: inherited by a process further down, it means nothing there. */
+/** The mark contains the launcher's pid. A process further down that inherits it ignores it. */
 function endWithLauncher() {
   const by = process.env[launched];
   delete process.env[launched];

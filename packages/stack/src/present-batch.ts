@@ -1,4 +1,4 @@
-/** A batch as the contract has it. One whose last work has ended is `ended`, unless somebody paused or cancelled it. */
+/** Shows a batch in the form of the contract. A batch whose last submission has ended is `ended`, unless it was paused or cancelled. */
 import type { Got, Routes } from "@markmill/contract";
 import type { BatchSummary } from "@markmill/store";
 

@@ -1,4 +1,4 @@
-/** What the store says of a run, as the contract has it: for the API and for `--json` of the commands, so that both have one vocabulary. */
+/** Shows a run in the form of the contract: for the API and for `--json` of the commands, so that both use the same names. */
 import type { Got, Routes } from "@markmill/contract";
 import { type Event, type Json, redacted } from "@markmill/engine";
 import type {
@@ -97,7 +97,7 @@ export function presentAsk(ask: Ask): Body<"listAsks">["items"][number] {
   return { id, runId, rootId, node, question, text, ...times };
 }
 
-/** With what its whole tree has spent, and what was warned of. */
+/** Includes the cost of its whole tree and its warnings. */
 export function runAsJson(
   run: RunDetail,
   { characters: _, ...spent }: Spent,
@@ -112,14 +112,14 @@ export function runAsJson(
   };
 }
 
-/** An event and what was warned of with it are one. */
+/** An event and its warnings become one entry. */
 export function presentEvents(runId: string, entries: readonly HistoryEntry[]): RunEvent[] {
   const events: (RunEvent & { warnings: Warning[] })[] = [];
   for (const entry of entries) {
     if (entry.kind === "event") {
       const { seq, at, event } = entry;
       const told = { seq, runId, type: event.type, at: at.toISOString(), body: bodyOf(event), warnings: [] };
-      // The engine's event and the contract's have the same types; tests hold every answer against its schema.
+      // The engine's event and the contract's have the same types. Tests check every answer against its schema.
       events.push(told as unknown as RunEvent & { warnings: Warning[] });
     } else {
       const { code, message, node } = entry.warning;
@@ -129,14 +129,14 @@ export function presentEvents(runId: string, entries: readonly HistoryEntry[]): 
   return events;
 }
 
-/** As far as it is told: what a run was given of the environment is the operator's. */
+/** Hides values of the environment: they belong to the operator. */
 export function presentDifference({ path, folded, stored }: Difference): Difference {
   const hidden = /(^|\.)environment(\.|$)/.test(path);
   const cut = (text: string) => (hidden ? redacted : text.length > 1_000 ? `${text.slice(0, 1_000)}…` : text);
   return { path, folded: cut(folded), stored: cut(stored) };
 }
 
-/** What a run sees of the environment may be a secret of whoever operates it. */
+/** The environment of a run can contain secrets of the operator. */
 function bodyOf(event: Event): Record<string, Json> {
   const body = event as unknown as Record<string, Json>;
   const { environment } = body;

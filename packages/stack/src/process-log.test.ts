@@ -2,11 +2,12 @@ import { readConfig, variables } from "@markmill/config";
 import { expect, it } from "vitest";
 import { openProcessLog } from "./process-log.ts";
 
-/** Told apart by its number; what JSON writes otherwise is in it. */
+/** Each secret is unique by its number, and contains characters that JSON escapes. */
 const secretOf = (number: number) => `hunter"of"secret"${number}\\x`;
 
-it("writes no credential of the configuration, wherever a message, a field or an error has it", async () => {
-  // Every variable that is a secret, and every address, which may carry one: a new one is among them.
+it("the process log contains no credential of the configuration in messages, fields or errors", async () => {
+  // Covers every variable that is a secret, and every address, because an address can contain a secret. New variables are included
+  // automatically.
   const environment: Record<string, string> = { S3_BUCKET: "files", WORKFLOW_ENV: "TEACHER_TOKEN" };
   const secrets: string[] = [];
   for (const [number, { name, secret, description }] of variables.entries()) {
@@ -22,7 +23,7 @@ it("writes no credential of the configuration, wherever a message, a field or an
   }
   environment.MARKMILL_URL = "https://mill.example";
   environment.GIT_TOKEN_HOST = "git.example";
-  // A key without its address is no part of the configuration.
+  // A key without its address is not part of the configuration.
   for (const name of ["TOOL_JINA_URL", "TOOL_BROWSERLESS_URL"]) environment[name] = "https://tools.example";
   environment.TEACHER_TOKEN = "hunter of the teacher";
   environment.OTEL_EXPORTER_OTLP_ENDPOINT = "https://user:hunter-telemetry@collector.example";
@@ -51,7 +52,7 @@ it("writes no credential of the configuration, wherever a message, a field or an
   expect(lines.every((line) => JSON.parse(line).role === "test")).toBe(true);
 });
 
-it("writes lines that parse, whatever a value of the workflows' environment is", async () => {
+it("the process log writes lines that parse, for any value of the workflows' environment", async () => {
   const values = { A: "true", B: "2026", C: "null", D: "level", E: "false", F: '":{"', G: "role", H: "\\u00" };
   const reading = readConfig({ ...values, WORKFLOW_ENV: Object.keys(values).join(",") });
   if (!reading.ok) throw new Error(JSON.stringify(reading.findings));

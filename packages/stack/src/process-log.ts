@@ -1,6 +1,6 @@
 /**
- * The log of a process. Whatever is told, by us or by a library's error, no credential of the configuration is written: none stands in a text of
- * a line or in a name of its fields. Every line is JSON, whatever the credentials are: numbers, words of JSON and its own names stay.
+ * Writes the log of a process. No credential of the configuration is written, even if a library's error contains one: neither in a text nor
+ * in a field name. Every line stays valid JSON: numbers, JSON keywords and our own field names are never replaced.
  */
 import { type Config, redactText } from "@markmill/config";
 import { visibleJson } from "@markmill/engine";

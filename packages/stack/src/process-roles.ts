@@ -1,4 +1,4 @@
-/** What the processes of a deployment do on an open stack. */
+/** Defines what each process of a deployment does with an open stack. */
 import { setPriority } from "node:os";
 import type { ProcessRole } from "./serve-process.ts";
 import type { StackLog } from "./stack-log.ts";
@@ -19,7 +19,7 @@ Example:
   async begin(stack, { config, log, giveUp }) {
     const onStalled = () => giveUp("work is due and nothing is heard, also after reconnecting: leaving");
     await stack.work({ worker: true, supervisor: false, only: null, obeys: false, onStalled });
-    // After the thread that renews leases has begun: that one keeps its place.
+    // The lease thread is already running, so it keeps its priority.
     standBack(config.worker.nice, log);
     return endsWithTheStack;
   },

@@ -8,7 +8,7 @@ function homeOf(config: Config, cwd: string): string {
   return resolve(cwd, config.home);
 }
 
-/** Before anything is written there. A home that cannot be made is reported by the part that needs it. */
+/** Runs before any file is written there. If the home cannot be created, the part that needs it reports the error. */
 export function claimProjectHome(config: Config, cwd: string, log: Pick<StackLog, "warn">): void {
   const home = homeOf(config, cwd);
   try {

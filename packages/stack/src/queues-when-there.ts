@@ -1,9 +1,10 @@
 /**
- * The queues of a process that can do without them: the supervisor enqueues again the specs that it could not enqueue.
+ * Opens the queues of a process that can work without them. Jobs that it could not enqueue are enqueued later by the supervisor.
  *
- * W1  A server that is away is tried again in the background until it answers. Then the queues mend their connections themselves.
- * W2  A server that cannot keep the queue, or refuses the login, is an error of the start: waiting does not change it. A server that answers
- *     only later is reported instead, and tried again. Each try that fails is reported.
+ * W1  If the queue server is unreachable, the process retries in the background until it answers. After that the queues reconnect on their
+ *     own.
+ * W2  A server that cannot hold the queue, or refuses the login, is an error at the start: waiting does not change it. If the server
+ *     becomes reachable only later, this error is logged instead, and retried. Each failed attempt is reported.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { mayPass } from "@markmill/base";
@@ -27,7 +28,7 @@ export async function queuesWhenThere(
       return error;
     }
   }
-  /** Why it is away. */
+  /** The reason why the server is unreachable. */
   let away: unknown = null;
   function tell(error: unknown): void {
     away = error;

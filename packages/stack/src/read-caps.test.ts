@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { parseCount, readCaps, type WrittenCaps } from "./read-caps.ts";
 
-describe("caps of a run", () => {
-  it("are read as a workflow file writes them", async () => {
+describe("readCaps", () => {
+  it("reads limits in the form of a workflow file", async () => {
     expect(await readCaps({})).toEqual({ caps: {}, patienceMs: undefined });
     expect(await readCaps({ budget: "$0.50", maxTime: "1h30m", maxTokens: "100_000", patience: "30m" })).toEqual({
       caps: { nanodollars: 500_000_000, timeMs: 5_400_000, tokens: 100_000 },
@@ -19,15 +19,15 @@ describe("caps of a run", () => {
     [{ maxTime: "0s" }, "maxTime must be more than nothing."],
     [{ maxTokens: "1.5" }, "maxTokens is a whole number, not '1.5'."],
     [{ patience: "long" }, "patience is a time"],
-  ])("%j is refused with an example or a bound", async (written, words) => {
+  ])("refuses %j with an example or a bound", async (written, words) => {
     await expect(readCaps(written)).rejects.toThrow(words);
   });
 
-  it("are called in a refusal as the one who wrote them calls them", async () => {
+  it("names the limit in an error as the caller named it", async () => {
     await expect(readCaps({ maxTime: "soon" }, () => "--max-time")).rejects.toThrow("--max-time is a time");
   });
 
-  it("counts may be grouped", () => {
+  it("accepts counts with digit groups", () => {
     expect([parseCount("100_000"), parseCount("1,000"), parseCount("1.5")]).toEqual([100_000, 1_000, null]);
   });
 });

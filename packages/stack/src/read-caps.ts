@@ -1,4 +1,4 @@
-/** Caps of a run, as a person writes them: as a workflow file writes its limits. */
+/** Reads the limits of a run that a person wrote, in the form of a workflow file. */
 import type { Limits } from "@markmill/engine";
 import { WrongInput } from "./wrong-input.ts";
 
@@ -6,7 +6,7 @@ export interface WrittenCaps {
   readonly budget?: string | undefined;
   readonly maxTime?: string | undefined;
   readonly maxTokens?: string | undefined;
-  /** How long trouble of a model's endpoint is waited for. */
+  /** How long the run waits for a model endpoint in trouble. */
   readonly patience?: string | undefined;
 }
 
@@ -15,12 +15,12 @@ export interface Caps {
   readonly patienceMs: number | undefined;
 }
 
-/** `called`: what the one who wrote them calls a field, for the message of a WrongInput. */
+/** `called` returns the caller's name of a field, for the message of a WrongInput. */
 export async function readCaps(
   written: WrittenCaps,
   called: (field: keyof WrittenCaps) => string = (field) => field,
 ): Promise<Caps> {
-  // Loaded on first use: it brings the parsers of workflow files.
+  // Loaded on first use, because it loads the parsers of workflow files.
   const { duration, money, readAmount } = await import("@markmill/definition");
   const read = (field: keyof WrittenCaps, amount: typeof money | typeof duration, what: string): number | undefined => {
     const text = written[field];
@@ -44,7 +44,7 @@ export async function readCaps(
   };
 }
 
-/** `100_000`, `1,000`; null: it is no count. */
+/** Accepts `100_000` and `1,000`. null: not a count. */
 export function parseCount(text: string): number | null {
   const plain = text.trim().replaceAll(/[_,]/g, "");
   return /^\d{1,15}$/.test(plain) ? Number(plain) : null;

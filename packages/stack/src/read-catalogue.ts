@@ -4,11 +4,11 @@ import type { Config } from "@markmill/config";
 import type { ModelCatalogue } from "@markmill/llm";
 import { WrongInput } from "./wrong-input.ts";
 
-/** The built-in one unless MODELS_FILE exists. */
+/** The built-in catalogue, unless MODELS_FILE exists. */
 export async function readCatalogue(config: Config, cwd: string): Promise<ModelCatalogue> {
   const { builtInCatalogue, formatFinding, parseModels } = await import("@markmill/llm");
   const file = resolve(cwd, config.models.file);
-  // A submission's own file would set the prices that hold the budget.
+  // Without this check, a file from a submission could set the prices that the budget depends on.
   const counts = config.envFile === "counts" || isAbsolute(config.models.file);
   if (!counts || !existsSync(file)) return builtInCatalogue;
   const reading = parseModels(readFileSync(file, "utf8"), config.models.file);

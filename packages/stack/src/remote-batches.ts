@@ -1,4 +1,7 @@
-/** Batches behind a server, as `store.as(tenant).batches` gives them. A large class goes in pieces; what was sent twice is kept once. */
+/**
+ * Gives the batches behind a server the interface of `store.as(tenant).batches`. A large class is sent in parts. A part that is sent twice
+ * is stored once.
+ */
 import { ApiProblem, type Client, type Got, type Routes } from "@markmill/contract";
 import type {
   BatchDetail,
@@ -25,14 +28,14 @@ const page = 200;
 const nothing: readonly never[] = [];
 
 export interface Sending {
-  /** Makes sure that the server has the definition, and says its hash. */
+  /** Uploads the definition if the server does not have it, and returns its hash. */
   upload(definition: Definition): Promise<string>;
-  /** Says what is set here and does not count there. */
+  /** Reports local settings that have no effect on the server. */
   tellUnsent(run: NewBatch["settings"]["run"]): void;
 }
 
 export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): TenantBatches {
-  /** Members first: a work names its own. */
+  /** Students are sent first, because a submission names its students. */
   async function save(batch: NewBatch): Promise<SavedBatch> {
     const { key, name, settings, members, works, budget, concurrency, rubric, confirmedVoids } = batch;
     const { run, late, aiConsent, language, facts } = settings;
@@ -52,7 +55,8 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       ...slices(plain, membersTogether).map((some) => ({ members: some, works: [] as never[] })),
       ...slices(works, worksTogether).map((some) => ({ members: [] as never[], works: some })),
     ];
-    // What is no longer handed in stops to count with the last pieces: killed before them, nothing has, and saving again does it all.
+    // Withdrawn submissions stop counting only with the last parts. If the process is killed before that, nothing has changed, and saving
+    // again repeats everything.
     const whole = batch.whole === true ? works.map((work) => work.key) : (batch.whole ?? false);
     const spans =
       whole === false ? [] : batch.span === undefined ? spansOf(whole) : [{ whole: [...whole], span: batch.span }];
@@ -132,7 +136,7 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
         body: { keys: [...keys], ...(hash === null ? {} : { definition: hash }) },
       });
     },
-    // Who says it is whoever's key it is.
+    // The author is the owner of the key, so `by` is not sent.
     record: (id, { by: _, seen, idempotencyKey, students, ...said }) =>
       client.recordGrade({
         params: { id },
@@ -152,7 +156,7 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       const found = await unless404(() => client.listGradeEvents({ params: { id }, query }));
       return { events: found?.items ?? nothing, next: found?.next ?? null };
     },
-    /** Of the settings only the model can be changed over HTTP. */
+    /** Over HTTP, the model is the only setting that can be changed. */
     async setRun(id, { variables }) {
       const model = variables?.AI_MODEL_NAME;
       if (model === undefined) {
@@ -182,7 +186,7 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
 
 const nobody = { members: [] as never[], works: [] as never[] };
 
-/** All keys, in pieces that a request can hold; each says which part of all keys there may be it speaks of. */
+/** Splits all keys into parts that fit into a request. Each part states which range of keys it covers. */
 function spansOf(keys: readonly string[]): { readonly whole: string[]; readonly span?: KeySpan }[] {
   if (keys.length <= keysTogether) return [{ whole: [...keys] }];
   const sorted = [...keys].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));

@@ -1,6 +1,6 @@
 /**
- * A tenant's store behind a server: what `store.as(tenant)` gives in a process of its own, over HTTP. Commands do not know which of the two
- * they use. JobSpecs are the server's matter: there is nothing to enqueue here.
+ * Gives a tenant's store behind a server the interface of `store.as(tenant)`, over HTTP. Commands do not know which of the two they use.
+ * The server enqueues all jobs.
  */
 import { ApiProblem, type Client, type Got, type Routes } from "@markmill/contract";
 import type { Event, Failure, Parked, Program, Work, WorkKind } from "@markmill/engine";
@@ -53,13 +53,13 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
     });
   }
 
-  /** Whoever may not write definitions may run those that are there. */
+  /** A client without the right to upload definitions can still run existing ones. */
   async function upload({ hash, root, files }: Definition): Promise<string> {
     const known = await unless404(() => client.getDefinition({ params: { hash } }));
     return (known ?? (await client.saveDefinition({ body: { root, files: { ...files } } }))).hash;
   }
 
-  /** What is set here and counts only where the work is done. */
+  /** Reports local settings that only have an effect on the machine that does the work. */
   function tellUnsent({ options, environment }: Pick<NewRun, "options" | "environment">): void {
     const asked = readRunOptions(options ?? null);
     const model = asked?.defaultModel ?? null;
@@ -190,7 +190,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
       variables: async (id) => (await details(id))?.variables ?? null,
       hits: async (id) => (await details(id))?.hits ?? null,
       waits,
-      // Folded there: the values of the run's environment are told nobody.
+      // The server folds the events, because it sends the environment of the run to no client.
       async replay(id) {
         const { events, differences } = await client.replayRun({ params: { id } });
         return { events, differences };
@@ -288,7 +288,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
       return { hash, size, createdAt: new Date() };
     },
   };
-  // What is left out (budgets, usage, reading blobs) no command asks for.
+  // No command uses the parts that are missing here (budgets, usage, reading blobs).
   return { ...remote, blobs, batches } as unknown as TenantStore;
 }
 
@@ -296,7 +296,7 @@ function queryOf({ after, limit = page }: { readonly after?: string; readonly li
   return { limit, ...(after === undefined ? {} : { cursor: after }) };
 }
 
-/** What was changed before, or had ended, was not changed: the same word as the store has for it. */
+/** Returns false, as the store does, if the run had already been changed or had ended. */
 async function changing(act: () => Promise<unknown>) {
   try {
     await act();

@@ -1,4 +1,4 @@
-/** What every part of a store behind a server needs to say and to read. */
+/** Shared helpers for the parts of a store behind a server. */
 import { ApiProblem } from "@markmill/contract";
 import type { Limits } from "@markmill/engine";
 
@@ -23,7 +23,7 @@ export function toCaps(caps: Partial<Limits> = {}) {
   };
 }
 
-/** All items of a list that comes in pages. */
+/** Reads all items of a paged list. */
 export async function everyPage<Item>(
   read: (query: {
     readonly limit: number;

@@ -1,16 +1,16 @@
 import { type Config, describeFindings, type EnvFilePlace, readProcessConfig } from "@markmill/config";
 import { WrongInput } from "./wrong-input.ts";
 
-/** Where a process runs, and where it speaks to a person. */
+/** The working directory of a process, and its output to the person. */
 export interface Place {
   readonly cwd: string;
   err(text: string): void;
 }
 
-/** By the one who was told. */
+/** Messages that were already shown, by place. */
 const told = new WeakMap<Place, Set<string>>();
 
-/** The environment over what counts of the `.env` of the project. Everything that does not count is reported, once. */
+/** Reads the environment, and the accepted settings of the project's `.env` below it. Each ignored setting is reported once. */
 export function requireConfig(place: Place, envFile: EnvFilePlace = {}): Config {
   const reading = readProcessConfig(place.cwd, envFile);
   if (!reading.ok) throw new WrongInput(`the configuration is wrong.\n${describeFindings(reading.findings)}`);

@@ -1,22 +1,25 @@
-/** A run goes on from a step, or from its start, as a new run with the same parameters and submission, and the same definition or another. */
+/**
+ * Starts a new run that continues from a step, or from the start, with the same parameters and submission, and the same or another
+ * definition.
+ */
 import type { Limits } from "@markmill/engine";
 import type { CreatedRun, Definition, NewRun, RunDetail } from "@markmill/store";
 import type { Stack } from "./open-stack.ts";
 import { StackError } from "./stack-error.ts";
 
 export interface RetryRequest {
-  /** A node, or a way to one through calls (`CALL_X/NODE`); `START`; null: where the old run failed. */
+  /** A node, or a path to one through calls (`CALL_X/NODE`), or `START`. null: the step where the old run failed. */
   readonly from: string | null;
-  /** They replace those of the old run. */
+  /** Limits that replace those of the old run. */
   readonly caps: Partial<Limits>;
-  /** Instead of the one that the old run has. */
+  /** Replaces the old run's definition. */
   readonly definition?: Definition;
-  /** What was found when the old run's parameters were looked at for it. */
+  /** Findings from checking the old run's parameters against this definition. */
   readonly notes?: NewRun["notes"];
 }
 
 export interface RetriedRun extends Pick<CreatedRun, "runId" | "jobs"> {
-  /** Where it goes on; null: at the start, and everything is paid again. */
+  /** The step where the new run continues. null: the start, and all calls are paid again. */
   readonly from: string | null;
 }
 
@@ -44,7 +47,7 @@ export async function retryRun(
     throw new StackError("RUN_OPEN", `${old.id} has not ended.`, `Go on with it: markmill resume ${old.id}`);
   }
   const other = definition === undefined || definition.hash === old.definitionHash ? {} : { definition };
-  // A server keeps what it is sent; a store of our own is told first.
+  // A server stores the definition when it receives it. Our own store must save it first.
   if (other.definition !== undefined) await stack.tenant.definitions.save(other.definition);
   if (from === "START" || (from === null && old.status === "success")) {
     const { runId, jobs } = await stack.tenant.runs.restart({
@@ -58,7 +61,7 @@ export async function retryRun(
   return { runId, jobs, from: way.map((node) => node ?? "what was under way").join("/") };
 }
 
-/** As admission writes it into the options of a run (store's admit.ts). */
+/** The batch of a run. The scheduling of submissions writes it into the run's options (admit.ts in the store). */
 function batchOf(options: RunDetail["options"]): string | null {
   const { grading } = (options ?? {}) as { readonly grading?: { readonly batch?: unknown } };
   return typeof grading?.batch === "string" ? grading.batch : null;

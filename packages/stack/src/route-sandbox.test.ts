@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { lateSandbox } from "./late-sandbox.ts";
 import { routeSandbox } from "./route-sandbox.ts";
 
-/** Records which kind was asked; no session is made. */
+/** Records the requested kind and creates no session. */
 function recorder(kind: "docker" | "jail" | "none", asked: string[]): Sandbox {
   return {
     kind,
@@ -20,7 +20,7 @@ function recorder(kind: "docker" | "jail" | "none", asked: string[]): Sandbox {
 const spec = (id: string) => ({ id, labels: { run: id } }) as unknown as SessionSpec;
 
 describe("routeSandbox", () => {
-  it("a run gets the kind it was started with, whoever works for it", async () => {
+  it("gives a run the sandbox that it was started with, in any worker", async () => {
     const asked: string[] = [];
     const choices: Record<string, SandboxChoice> = { trusted: "none", foreign: "jail" };
     const sandbox = routeSandbox({
@@ -37,7 +37,7 @@ describe("routeSandbox", () => {
     expect(asked.slice(4)).toEqual(["remove none x", "remove jail x", "close none", "close jail"]);
   });
 
-  it("a kind that cannot be had is refused, not replaced, and tried again", async () => {
+  it("refuses an unavailable sandbox instead of replacing it, and retries later", async () => {
     let tries = 0;
     const sandbox = routeSandbox({
       own: { choice: "none", sandbox: recorder("none", []) },
@@ -54,7 +54,7 @@ describe("routeSandbox", () => {
     await expect(sandbox.list()).resolves.toEqual([]);
   });
 
-  it("says of the worker's own sandbox whether it has passed its self-test, where the worker stays", async () => {
+  it("reports the self-test of the worker's own sandbox if the worker is long-running", async () => {
     const sandbox = { ...recorder("docker", []), proven: async () => ({ safe: true, failures: [], thin: [] }) };
     const routes = {
       own: { choice: "docker" as const, sandbox },
@@ -63,13 +63,13 @@ describe("routeSandbox", () => {
     };
     const stays = routeSandbox({ ...routes, watched: true });
     expect("proven" in stays && (await stays.proven())).toMatchObject({ safe: true });
-    // A worker of one run tests its sandbox when a command needs it.
+    // A worker for a single run tests its sandbox when a command needs it.
     expect(routeSandbox({ ...routes, watched: false })).not.toHaveProperty("proven");
     const plain = { choice: "none" as const, sandbox: recorder("none", []) };
     expect(routeSandbox({ ...routes, own: plain, watched: true })).not.toHaveProperty("proven");
   });
 
-  it("asks every opened kind whether memory ended a session, and one that cannot answer does not hide the others", async () => {
+  it("asks every opened sandbox whether memory ended a session, and ignores those that cannot answer", async () => {
     const asked: string[] = [];
     const answering = (name: string, answer: () => Promise<boolean>) => ({
       ...recorder("jail", []),
@@ -97,8 +97,8 @@ describe("routeSandbox", () => {
 
 type Optional = { [Name in keyof Sandbox]-?: undefined extends Sandbox[Name] ? Name : never }[keyof Sandbox];
 
-describe("what wraps a sandbox", () => {
-  /** A new optional method of a sandbox must be named here. `proveSandbox` uses what it does not pass on. */
+describe("a sandbox wrapper", () => {
+  /** Every new optional method of a sandbox must be listed here. `proveSandbox` uses the methods that it does not pass on. */
   const optional: Record<Optional, "passed on" | "used by the self-test"> = {
     answers: "passed on",
     endedByMemory: "passed on",
@@ -125,7 +125,7 @@ describe("what wraps a sandbox", () => {
     ["proveSandbox", proven],
     ["lateSandbox", late],
     ["routeSandbox", routed],
-  ])("%s passes every optional method on", async (_, sandbox) => {
+  ])("%s passes on every optional method", async (_, sandbox) => {
     told.length = 0;
     const passed = Object.entries(optional).flatMap(([name, how]) => (how === "passed on" ? [name] : []));
     for (const name of passed) expect(sandbox).toHaveProperty(name);

@@ -1,16 +1,16 @@
 /**
- * One worker, several sandboxes: every run gets the kind it was started with, never that of whoever works for it. Kinds other than
+ * Combines several sandboxes in one worker: every run uses the kind that it was started with, not the kind of its worker. Kinds other than
  * the worker's own are opened when a run first needs them.
  */
 import type { ProvenSandbox, Sandbox, SandboxChoice } from "@markmill/sandbox";
 
 export interface SandboxRoutes {
-  /** The worker's own. */
+  /** The worker's own sandbox. */
   readonly own: { readonly choice: SandboxChoice; readonly sandbox: Sandbox | ProvenSandbox };
-  /** What a root run was started with; null: it does not say. */
+  /** The kind that a root run was started with. null: the run does not state one. */
   readonly choiceOf: (rootId: string) => Promise<SandboxChoice | null>;
   readonly open: (choice: SandboxChoice) => Promise<Sandbox>;
-  /** Of a worker that stays: its own sandbox is tested at its start, and watched. Else it is tested when a command needs it. */
+  /** true for a long-running worker: its own sandbox is tested at the start and watched. Otherwise it is tested when a command needs it. */
   readonly watched: boolean;
 }
 
@@ -40,7 +40,7 @@ export function routeSandbox({ own, choiceOf, open, watched }: SandboxRoutes): S
     },
     ...(watched && "proven" in own.sandbox ? { proven: own.sandbox.proven } : {}),
     ...(own.sandbox.answers === undefined ? {} : { answers: own.sandbox.answers }),
-    /** Nobody knows which kind had this instance. A kind that cannot answer knows nothing of it. */
+    /** It is unknown which kind of sandbox had this instance, so all are asked. A kind that cannot answer is ignored. */
     async endedByMemory(instance) {
       const answers = await Promise.allSettled((await all()).map((sandbox) => sandbox.endedByMemory?.(instance)));
       return answers.some((answer) => answer.status === "fulfilled" && answer.value === true);

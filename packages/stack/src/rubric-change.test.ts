@@ -18,12 +18,12 @@ const works = [
 ];
 const change = (criteria: Rubric["criteria"]) => rubricChange(rubric, { criteria }, works);
 
-describe("a rubric that changed after the class was graded", () => {
-  it("only in the order of its rows changes nothing", () => {
+describe("rubricChange on a graded class", () => {
+  it("finds no change if only the order of rows differs", () => {
     expect(change([names, tests])).toBeNull();
   });
 
-  it("in one criterion costs the proposals, marks and releases that rest on it", () => {
+  it("in one criterion voids the proposals, marks and releases that depend on it", () => {
     const found = change([tests, { ...names, guidance: "be strict" }]);
     expect(found).toEqual({
       ...{ changed: ["names"], added: [], removed: [], proposals: 1, doubtful: 1, gone: 0, releases: 1 },
@@ -32,13 +32,13 @@ describe("a rubric that changed after the class was graded", () => {
     });
   });
 
-  it("by a new and a removed criterion costs every proposal", () => {
+  it("with a new and a removed criterion voids every proposal", () => {
     expect(change([tests, { ...names, id: "style" }])).toMatchObject({
       ...{ changed: [], added: ["style"], removed: ["names"], proposals: 2, doubtful: 0, gone: 1, releases: 1 },
     });
   });
 
-  it("of a class in which nothing is graded yet costs nothing", () => {
+  it("voids nothing if no submission is graded yet", () => {
     const found = rubricChange(rubric, { criteria: [tests] }, [workOf("1", null)]);
     expect(found !== null && mayVoid(found, undefined)).toBe(true);
   });

@@ -1,21 +1,21 @@
 /**
- * The effects of a changed rubric on a class that is graded already, known before they happen. Pure.
+ * Computes the effects of a changed rubric on a graded class before the change is made. Pure.
  *
- * R1  The order of rows says nothing.
- * R2  `seen` names exactly what would be voided: it differs as soon as one rubric, proposal, mark or release differs.
- * R3  A change that voids something needs the `seen` that a person was shown. A change that voids nothing needs none.
+ * R1  The order of rows has no effect.
+ * R2  `seen` identifies exactly the grades that would be voided: it differs if any rubric, proposal, mark or release differs.
+ * R3  A change that voids something needs the `seen` that was shown to a person. A change that voids nothing needs none.
  */
 import { createHash } from "node:crypto";
 import { changedCriteria, type Rubric, rubricHash } from "@markmill/grading";
 import type { BatchWork } from "@markmill/store";
 
-/** What one criterion voids. */
+/** The grades that one criterion voids. */
 interface CriterionChange {
   readonly id: string;
   readonly is: "changed" | "added" | "removed";
   /** Students with a grade that this criterion changes or leaves open. */
   readonly students: number;
-  /** Marks of people. */
+  /** Marks by people. */
   readonly marks: number;
   /** Released grades. */
   readonly releases: number;
@@ -29,16 +29,16 @@ export interface RubricChange {
   readonly proposals: number;
   /** Marks of people that need a new review. */
   readonly doubtful: number;
-  /** Marks of people whose criterion is gone. */
+  /** Marks of people for a removed criterion. */
   readonly gone: number;
-  /** Released grades that no longer hold. */
+  /** Released grades that become invalid. */
   readonly releases: number;
   readonly criteria: readonly CriterionChange[];
-  /** R2. */
+  /** See R2 in the file header. */
   readonly seen: string;
 }
 
-/** null: both rubrics say the same; the order of rows says nothing. */
+/** null: both rubrics are equal apart from the order of rows. */
 export function rubricChange(before: Rubric, after: Rubric, works: readonly BatchWork[]): RubricChange | null {
   const different = changedCriteria(before, after);
   if (different.length === 0) return null;
@@ -87,7 +87,7 @@ interface Effect {
   readonly doubtful: readonly string[];
   readonly gone: readonly string[];
   readonly touched: boolean;
-  /** When the grade was released. */
+  /** The time of the release. */
   readonly release: string | null;
 }
 
@@ -111,7 +111,7 @@ function voidsSomething({ proposals, doubtful, gone, releases }: RubricChange): 
   return proposals + doubtful + gone + releases > 0;
 }
 
-/** R3. */
+/** See R3 in the file header. */
 export function mayVoid(change: RubricChange, seen: string | undefined): boolean {
   return !voidsSomething(change) || change.seen === seen;
 }

@@ -1,6 +1,6 @@
 /**
- * What a run asks of the process that works for it. Kept with the run, so that whoever continues it does the same: the commands of
- * a run started with a jail never run on the bare machine because another terminal's worker took them.
+ * The options that a run requires from the process that performs it. They are stored with the run, so that every process that continues it
+ * uses the same options: the commands of a run that was started with a jail never run unprotected in another terminal's worker.
  */
 import { isRecord } from "@markmill/base/json";
 import type { Json } from "@markmill/engine";
@@ -8,9 +8,9 @@ import type { SandboxChoice } from "@markmill/sandbox";
 
 export interface RunOptions {
   readonly sandbox: SandboxChoice;
-  /** DEFAULT_MODEL as it was where the run was started. */
+  /** The value of DEFAULT_MODEL where the run was started. */
   readonly defaultModel: string | null;
-  /** The scripted model that answers instead of a real one: its text as a blob, and the loopback port it answers at. */
+  /** The scripted model that answers instead of a real one: its text as a blob, and the loopback port where it is served. */
   readonly script: { readonly blob: string; readonly name: string; readonly port: number } | null;
 }
 
@@ -24,7 +24,7 @@ export function writeRunOptions({ sandbox, defaultModel, script }: RunOptions): 
   return { sandbox, defaultModel, script: script === null ? null : { ...script } };
 }
 
-/** null: the run was made by somebody who asks nothing of its worker. */
+/** null: the run has no requirements for its worker. */
 export function readRunOptions(json: Json): RunOptions | null {
   if (!isRecord(json) || typeof json.sandbox !== "string" || !isSandboxChoice(json.sandbox)) return null;
   const { sandbox, script } = json;

@@ -10,12 +10,12 @@ const lacks = (code: string): CommandStanding => ({
   message: "tcp://10.1.2.3:2376 is away",
 });
 
-describe("the component sandbox of a readiness answer", () => {
-  it("is well as soon as one worker can execute", () => {
+describe("the component `sandbox` of a readiness answer", () => {
+  it("is healthy as soon as one worker can execute commands", () => {
     expect(sandboxTrouble([lacks("SANDBOX_UNSAFE"), { can: "execute" }, { can: "not yet" }])).toBeNull();
   });
 
-  it("says that no worker is alive", () => {
+  it("reports that no worker is alive", () => {
     expect(sandboxTrouble([])).toMatchObject({ code: "WORKERS_NONE" });
   });
 
@@ -23,7 +23,7 @@ describe("the component sandbox of a readiness answer", () => {
     expect(sandboxTrouble([lacks("SANDBOX_UNSAFE"), { can: "not yet" }])).toMatchObject({ code: "SANDBOX_TESTING" });
   });
 
-  it("names what most workers lack, with its fix and without addresses", () => {
+  it("names the most frequent problem of the workers, with its fix and without addresses", () => {
     const [rare, often] = [lacks("SANDBOX_UNSAFE"), lacks("SANDBOX_NOT_CONFIGURED")];
     const trouble = sandboxTrouble([rare, often, often]);
     if (trouble === null) throw new Error("there is trouble");

@@ -1,4 +1,4 @@
-/** Sends what webhooks are told, to addresses that tools may reach (TOOL_ALLOW) and to no others. */
+/** Delivers webhooks, only to addresses that tools may reach (TOOL_ALLOW). */
 import type { AllowedAddress } from "@markmill/tools/address-rules";
 import type { SendWebhook } from "@markmill/worker/supervisor";
 
@@ -8,7 +8,7 @@ export function webhookSender(allowed: readonly AllowedAddress[]): {
   readonly send: SendWebhook;
   readonly close: () => Promise<void>;
 } {
-  // Loaded with the first delivery: most installations send none.
+  // Loaded with the first delivery, because most installations send none.
   let opened: Promise<import("@markmill/tools/checked-fetch").CheckedFetch> | undefined;
   async function open() {
     const { createCheckedFetch } = await import("@markmill/tools/checked-fetch");
@@ -33,7 +33,7 @@ export function webhookSender(allowed: readonly AllowedAddress[]): {
   };
 }
 
-/** Whatever has arrived in time: the status is the answer, and its text is only for people who look. */
+/** Reads the part of the body that arrives in time. The status is the answer; the text is only shown to people. */
 async function beginOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -44,7 +44,7 @@ async function beginOf(body: AsyncIterable<Uint8Array> | null): Promise<string> 
       if (size > mostOfAnswer) break;
     }
   } catch {
-    // It broke off, or did not end in time.
+    // The body ended early or did not arrive in time.
   }
   return new TextDecoder().decode(Buffer.concat(pieces).subarray(0, mostOfAnswer));
 }

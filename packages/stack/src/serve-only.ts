@@ -1,15 +1,15 @@
 /**
- * Queues for a worker that serves one tree of runs, or one batch: other deliveries are given back for whoever serves them. So a
- * terminal never continues, or pays for, a run that somebody interrupted in another one.
+ * Limits a worker's queues to one tree of runs, or to one batch. Other jobs are released for the workers that serve them. So a terminal
+ * never continues, or pays for, a run that was interrupted in another terminal.
  */
 import type { Queues } from "@markmill/queue";
 
-/** Two terminals need about one such wait per step; a run that nobody serves is looked at ever less often. */
+/** Two terminals need about one such wait per step. A run without a worker is checked less and less often. */
 const firstMs = 100;
 const longestMs = 3_200;
 const remembered = 10_000;
 
-/** `serves`: asked once for each run. What a run belongs to never changes. */
+/** `serves` is called once for each run: the tree and the batch of a run never change. */
 export function serveOnly(queues: Queues, serves: (runId: string) => Promise<boolean>): Queues {
   const known = new Map<string, boolean>();
   const refusals = new Map<number, number>();

@@ -1,7 +1,8 @@
 /**
- * A process of a production deployment: JSON logs, `/health/live` and `/health/ready`, an orderly end on the first signal, at once on the
- * second. What it does is its role; a role begins on an open stack, and what it leaves open ends with the stack. Its health is answered from
- * before the stack is opened until after it is closed: a process that waits for its servers, or finishes what it holds, is live and not ready.
+ * Runs a process of a production deployment: JSON logs, `/health/live` and `/health/ready`, an orderly end on the first signal and an
+ * immediate end on the second. A role defines what the process does. It begins on an open stack, and its open parts end with the stack.
+ * Health is served from before the stack opens until after it closes: a process that waits for its servers, or finishes its work, is live
+ * and not ready.
  */
 import { type Config, leaveOutEnvFile } from "@markmill/config";
 import { visibleText } from "@markmill/engine";
@@ -17,9 +18,9 @@ import { WrongInput } from "./wrong-input.ts";
 
 export interface ProcessRole {
   readonly name: string;
-  /** Text of `COMMAND --help`. */
+  /** The text of `COMMAND --help`. */
   readonly help: (command: string) => string;
-  /** Absent: needed. */
+  /** Default: needed. */
   readonly queue?: "needed" | "when there";
   begin(stack: Stack, surroundings: Surroundings): Promise<Begun>;
 }
@@ -28,18 +29,18 @@ interface Surroundings {
   readonly config: Config;
   readonly cwd: string;
   readonly log: StackLog;
-  /** Ends the process as failed: somebody starts it anew. */
+  /** Ends the process as failed, so that its orchestrator restarts it. */
   readonly giveUp: (why: string) => void;
 }
 
 interface Begun {
-  /** For the line that says that the process has started. */
+  /** Fields for the log line that reports the start. */
   readonly facts: object;
-  /** Before the stack is closed. */
+  /** Called before the stack is closed. */
   close(): Promise<void>;
 }
 
-/** Resolves with the exit code when the process was asked to end. */
+/** Resolves with the exit code after the process was asked to end. */
 export async function serveProcess(role: ProcessRole, place: Place): Promise<number> {
   const config = requireConfig(place);
   const log = await openProcessLog(config, role.name);
@@ -76,7 +77,7 @@ export async function serveProcess(role: ProcessRole, place: Place): Promise<num
   }
 }
 
-/** The whole `main` of a program that is one role. Returns its exit code. */
+/** The whole `main` of a program with one role. Returns its exit code. */
 export async function runProcess(role: ProcessRole, command: string, args: readonly string[]): Promise<number> {
   const err = (text: string) => void process.stderr.write(`${visibleText(text)}\n`);
   const wrong = args.find((word) => !["--help", "-h", "--no-env-file", "--debug"].includes(word));

@@ -1,6 +1,6 @@
 /**
- * The scripted model of a run, on loopback. Whoever works for the run serves it at the port the run names. Its key is its content's
- * hash: a server with another script at the same port refuses instead of answering for it.
+ * Serves the scripted model of a run on loopback. Each process that works for the run serves it at the port that the run names. Its API key
+ * is the hash of its content: if another script is served at that port, it refuses the request instead of answering it.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -21,7 +21,7 @@ export interface ScriptFile {
 
 const mostBytes = 8 * 1024 * 1024;
 
-/** Checked before anything is started. */
+/** Reads and checks the script before a run is started. */
 export async function readScript(file: string, cwd: string): Promise<ScriptFile> {
   const path = resolve(cwd, file);
   const stat = statSync(path, { throwIfNoEntry: false });
@@ -30,7 +30,7 @@ export async function readScript(file: string, cwd: string): Promise<ScriptFile>
   return await parse(basename(file), readFileSync(path, "utf8"));
 }
 
-/** `port` 0: any free one. */
+/** `port` 0: any free port. */
 export async function serveScript(
   script: ScriptFile,
   port: number,
@@ -41,9 +41,9 @@ export async function serveScript(
   return { ...model, port: Number(new URL(model.url).port) };
 }
 
-/** Serves scripts of runs for as long as this process works. */
+/** Serves scripts of runs while this process works. */
 export interface ScriptKeeper {
-  /** Resolves when the script is served, by us or by another process that works for the run. */
+  /** Resolves when the script is served, by this process or by another process that works for the run. */
   ensure(tenant: string, ref: ScriptRef): Promise<void>;
   close(): Promise<void>;
 }
@@ -59,7 +59,7 @@ export function keepScripts(store: Machine): ScriptKeeper {
       const key = `${tenant} ${ref.port} ${ref.blob}`;
       const known = serving.get(key) ?? serve(tenant, ref);
       serving.set(key, known);
-      // Served by another process, which may go at any time, or not at all: asked again next time.
+      // Another process serves it and can end at any time, or the attempt failed. Check again next time.
       if ((await known.catch(() => null)) === null) serving.delete(key);
     },
     async close() {
@@ -70,7 +70,7 @@ export function keepScripts(store: Machine): ScriptKeeper {
   };
 }
 
-/** Another process of this run may be just about to serve it. */
+/** Another process of this run may be about to serve the script, so retry a few times. */
 const rival: Patience = (_, { tries }) => (tries < 5 ? 200 : null);
 
 /** null: another process serves it. */

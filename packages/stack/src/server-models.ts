@@ -1,4 +1,4 @@
-/** The models that a server knows, all of them, and the one it takes when none is named. */
+/** Reads all models of a server, and its default model. */
 import type { Config } from "@markmill/config";
 import type { Got, Routes } from "@markmill/contract";
 import { everyPage } from "./remote-values.ts";

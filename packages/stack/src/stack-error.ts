@@ -18,7 +18,7 @@ export const stackErrorCodes = {
 
 export type StackErrorCode = keyof typeof stackErrorCodes;
 
-/** What was asked for does not fit how a run stands. */
+/** The request does not fit the current state of a run. */
 export class StackError extends Error {
   override readonly name = "StackError";
   readonly code: StackErrorCode;

@@ -1,4 +1,4 @@
-/** What the processes of a stack tell, for people who run them. */
+/** The log of the processes of a stack, for operators. */
 export interface StackLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

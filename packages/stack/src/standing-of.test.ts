@@ -17,7 +17,7 @@ const wait: Wait = {
 };
 const held: Wait = { ...wait, parked: { ...wait.parked, held: true }, nextTry: null };
 
-it("a run shows as waiting or queued while it is, and as interrupted once patience is over; an ended run waits for nothing", () => {
+it("standingOf shows a run as queued, waiting or interrupted while it is, and an ended run as ended", () => {
   expect(standingOf({ status: "doing", queued: false }, [])).toBe("doing");
   expect(standingOf({ status: "doing", queued: false }, [wait])).toBe("waiting");
   expect(standingOf({ status: "doing", queued: false }, [wait, held])).toBe("interrupted");

@@ -1,7 +1,7 @@
 /**
- * A run is made from what a person asked for: the command line and an API ask in the same way.
+ * Creates a run from a person's request. The command line and the API use the same code.
  *
- * kill -9 between any two lines: a script or a submission without a run is an orphan that the supervisor deletes; a run that was
+ * On kill -9 between any two lines, a script or a submission without a run is an orphan, which the supervisor deletes. A run that was
  * created and not enqueued is enqueued by the supervisor.
  */
 import type { Limits } from "@markmill/engine";
@@ -19,11 +19,11 @@ export interface StartRequest
   readonly caps: Partial<Limits>;
   readonly patienceMs: number | undefined;
   readonly submission: { readonly tar: Buffer; readonly files: number; readonly bytes: number } | null;
-  /** null: nothing is asked of the worker. */
+  /** null: no requirements for the worker. */
   readonly options: RunOptions | null;
 }
 
-/** Its enqueues are the caller's matter: who starts a worker of its own enqueues when that one listens. */
+/** The caller enqueues the new jobs: a caller that starts its own worker waits until that worker listens. */
 export async function startRun({ tenant }: Pick<Stack, "tenant">, request: StartRequest): Promise<CreatedRun> {
   const { patienceMs, submission, options, ...plain } = request;
   return await tenant.runs.create({
@@ -42,7 +42,7 @@ export async function startRun({ tenant }: Pick<Stack, "tenant">, request: Start
   });
 }
 
-/** A script that a run is to be answered by, kept where every process that works for it finds it. */
+/** Stores a run's script where every process that works for the run finds it. */
 export async function keepScript(
   { tenant }: Pick<Stack, "tenant">,
   { text, name }: ScriptFile,

@@ -2,17 +2,17 @@ import { describe, expect, it } from "vitest";
 import { tellError } from "./tell-error.ts";
 
 describe("tellError", () => {
-  it("says code, message and fix, once each, without a stack", () => {
+  it("prints code, message and fix once each, without a stack", () => {
     const error = Object.assign(new Error("SOME_CODE: it broke. Mend it."), { code: "SOME_CODE", fix: "Mend it." });
     expect(tellError(error, false)).toBe("markmill: SOME_CODE: it broke.\nfix: Mend it.");
   });
 
-  it("knows what the system means", () => {
+  it("explains errors of the operating system", () => {
     const error = Object.assign(new Error("listen EADDRINUSE: address already in use :::8080"), { code: "EADDRINUSE" });
     expect(tellError(error, false)).toMatch(/^markmill: PORT_IN_USE: .*8080\nfix: .*HEALTH_PORT/);
   });
 
-  it("shows where an unknown error comes from only when asked", () => {
+  it("shows the origin of an unknown error only on request", () => {
     const error = new Error("odd", { cause: new Error("deeper") });
     expect(tellError(error, false)).toBe("markmill: odd\n'--debug' shows where this happened.");
     expect(tellError(error, true)).toMatch(/tell-error\.test\.ts[\s\S]*deeper/);

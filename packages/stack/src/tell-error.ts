@@ -1,9 +1,9 @@
-/** The one place where an error becomes words for the person at the terminal: what, why, how to fix it, a code; no stack. */
+/** An error as text for the terminal: the problem, its reason, a fix and a code, without a stack. Only this file creates such texts. */
 export interface Told {
   readonly code: string | null;
   readonly message: string;
   readonly fix: string | null;
-  /** The same may succeed later. */
+  /** The same action may succeed later. */
   readonly passes: boolean;
 }
 
@@ -22,7 +22,7 @@ export const systemErrorCodes = {
 
 type SystemError = { readonly code: keyof typeof systemErrorCodes; readonly say: string; readonly fix: string };
 
-/** What the system says by code alone; everything else carries its own words. */
+/** System errors that consist of a code only. All other errors have their own text. */
 const systemErrors: Readonly<Record<string, SystemError>> = {
   EADDRINUSE: {
     code: "PORT_IN_USE",
@@ -61,7 +61,7 @@ export function describeError(error: unknown): Told {
     return { code: system.code, message: `${system.say}: ${error.message}`, fix: system.fix, passes: false };
   }
   let { message } = error;
-  // Some errors carry their code and their fix inside the message as well.
+  // Some errors repeat their code and their fix inside the message.
   if (code !== null && message.startsWith(`${code}: `)) message = message.slice(code.length + 2);
   if (fix !== null && message.endsWith(fix)) message = message.slice(0, -fix.length);
   return { code, message: message.trim(), fix, passes: "transient" in error && error.transient === true };

@@ -1,4 +1,4 @@
-/** A batch for tests, as the store tells it. */
+/** A batch for tests, in the form that the store returns. */
 import { finalGrade, type Grade, type GradeEvent, personMarks, type Rubric } from "@markmill/grading";
 import type { BatchDetail, BatchWork, WorkCounts } from "@markmill/store";
 

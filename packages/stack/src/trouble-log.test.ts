@@ -22,7 +22,7 @@ function heard() {
 }
 const away = (doing: string) => new QueueError("QUEUE_UNREACHABLE", `${doing}: connect ECONNREFUSED`);
 
-it("tells of an outage when it begins, once a minute and when it ends, however many meet it", () => {
+it("trouble log: reports an outage at its start, once a minute and at its end, however many errors occur", () => {
   const { lines, log, told } = heard();
   for (let step = 0; step < 150 * 100; step += 1) {
     if (step % 2 === 0) log.warn({ err: away("Enqueuing") }, "the queue");
@@ -48,11 +48,11 @@ it("tells of an outage when it begins, once a minute and when it ends, however m
   const last = lines.at(-1)?.fields;
   expect(last).toMatchObject({ component: "queue", code: "QUEUE_UNREACHABLE", times: 15_000 });
   const heldBack = lines.reduce((sum, { fields }) => sum + Number(fields.heldBack ?? 0), 0);
-  // Each sighting has a line of its own, or is counted in one.
+  // Each sighting has its own line or is counted in one.
   expect(heldBack + 3).toBe(15_000);
 });
 
-it("keeps different troubles apart, and defects by their words", () => {
+it("trouble log: keeps different troubles apart, and defects by their text", () => {
   const { lines, log } = heard();
   for (const id of [17, 18]) {
     log.warn({ err: away("Enqueuing") }, "the queue");
@@ -74,14 +74,14 @@ it("keeps different troubles apart, and defects by their words", () => {
   expect(lines[2]?.fields).toMatchObject({ error: "odd 17", fix: expect.stringContaining("report") });
 });
 
-it("passes on what is no trouble, each time", () => {
+it("trouble log: passes on every line that is no trouble", () => {
   const { lines, log } = heard();
   for (const _ of [1, 2]) log.info({ a: 1 }, "started");
   for (const _ of [1, 2]) log.warn({ workers: ["w"] }, "workers were lost");
   expect(lines.map(({ level }) => level)).toEqual(["info", "info", "warn", "warn"]);
 });
 
-it("tells an outage that follows another one", () => {
+it("trouble log: reports an outage that comes after another one", () => {
   const { log, told } = heard();
   for (let outage = 0; outage < 2; outage += 1) {
     for (let second = 0; second < 5; second += 1) {
@@ -93,7 +93,7 @@ it("tells an outage that follows another one", () => {
   expect(told()).toEqual(["began", "ended", "began", "ended"]);
 });
 
-it("a trouble that comes and goes costs two lines a minute in the long run", () => {
+it("trouble log: an intermittent trouble causes two lines a minute in the long run", () => {
   const { lines, log } = heard();
   for (let minute = 0; minute < 10; minute += 1) {
     for (const pauseMs of [1_000, 14_000, 15_000, 30_000]) {
@@ -105,7 +105,7 @@ it("a trouble that comes and goes costs two lines a minute in the long run", () 
   expect(lines.length).toBeGreaterThan(5);
 });
 
-it("is forgotten when it was not seen for minutes", () => {
+it("trouble log: forgets a trouble that did not occur for minutes", () => {
   const first = afterSighting(null, 0, pace);
   const ended = afterQuiet(first.course, 10_000, pace);
   expect(ended.line).toEqual({ is: "ended", lastedMs: 0, times: 1, heldBack: 0 });

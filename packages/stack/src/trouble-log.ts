@@ -1,6 +1,7 @@
 /**
- * The one reporter of trouble of a process: whatever is told to it with an error (`err`) is told at the pace of trouble-pace.ts, by the error's
- * component and code. Everything else is passed on. Worker, supervisor, API, queue, store, leases and telemetry of a process all tell it.
+ * Limits how often a process logs trouble. Every line with an error (`err`) is logged at the pace of trouble-pace.ts, by the error's
+ * component and code. All other lines are passed on. The worker, supervisor, API, queue, store, leases and telemetry of a process all log
+ * through it.
  */
 import type { StackLog } from "./stack-log.ts";
 import { describeError } from "./tell-error.ts";
@@ -8,7 +9,7 @@ import { nameTrouble, type TroubleName } from "./trouble-name.ts";
 import { afterQuiet, afterSighting, type Course, type Line, type TroublePace, usualPace } from "./trouble-pace.ts";
 
 export interface TroubleLog extends StackLog {
-  /** Trouble that lasts is not told to end any more. */
+  /** The end of a current trouble is no longer reported. */
   close(): void;
 }
 
@@ -17,9 +18,9 @@ interface Known {
   readonly course: Course;
 }
 
-/** Telemetry is sent in intervals, so it is not met again for a while although it lasts. */
+/** Telemetry is sent at intervals. So its trouble can last although no new error appears for a while. */
 const slow: Readonly<Record<string, number>> = { telemetry: 15 };
-/** So many different troubles are remembered; the oldest is forgotten for a new one. */
+/** At most this many different troubles are remembered. A new one replaces the oldest. */
 const mostKnown = 500;
 
 export function createTroubleLog(log: StackLog, pace: TroublePace = usualPace, now = () => Date.now()): TroubleLog {
@@ -68,7 +69,7 @@ export function createTroubleLog(log: StackLog, pace: TroublePace = usualPace, n
     log[level]({ ...about, ...told, since: started, times, heldBack }, text);
   }
 
-  /** While any trouble is remembered, and no longer. */
+  /** The timer runs only while a trouble is remembered. */
   function watch(): void {
     if (timer !== null || closed || known.size === 0) return;
     timer = setTimeout(
@@ -105,7 +106,7 @@ export function createTroubleLog(log: StackLog, pace: TroublePace = usualPace, n
   };
 }
 
-/** Known trouble is told by its words and its fix. Of a defect the stack and the causes (`err`) are needed as well. */
+/** A known trouble is logged by its text and its fix. A defect also needs the stack and the causes (`err`). */
 function tellError(fields: { readonly err?: unknown }, defect: boolean): object {
   const { err, ...others } = fields;
   const { code, message, fix } = describeError(err);

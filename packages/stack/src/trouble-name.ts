@@ -1,18 +1,18 @@
-/** Which trouble an error is: two errors with the same name are one trouble, however often and wherever they are met. */
+/** Names the trouble behind an error. Two errors with the same name are one trouble, however often and wherever they occur. */
 import { describeError } from "./tell-error.ts";
 
 export interface TroubleName {
-  /** Whose trouble it is. */
+  /** The component that has the trouble. */
   readonly component: string;
-  /** null: the error has none. */
+  /** null: the error has no code. */
   readonly code: string | null;
-  /** Equal for one trouble. */
+  /** Errors of one trouble have the same key. */
   readonly key: string;
-  /** No known trouble of a server: where it happened is needed. */
+  /** Not a known trouble of a server, so the place where it happened is needed. */
   readonly defect: boolean;
 }
 
-/** By the beginning of the code. */
+/** Finds the component by the beginning of the code. */
 const components: readonly (readonly [RegExp, string])[] = [
   [/^STORE_BUCKET_/, "bucket"],
   [/^STORE_/, "database"],
@@ -20,10 +20,10 @@ const components: readonly (readonly [RegExp, string])[] = [
   [/^SANDBOX_/, "sandbox"],
   [/^TELEMETRY_/, "telemetry"],
 ];
-/** Its defects differ by their words. */
+/** Errors with such a code are distinguished by their text. */
 const defects = /_BUG$/;
 
-/** `message`: what the process was doing. */
+/** `message` states what the process was doing. */
 export function nameTrouble(error: unknown, message: string): TroubleName {
   const { code, message: why } = describeError(error);
   const component = components.find(([beginning]) => code !== null && beginning.test(code))?.[1] ?? "process";
@@ -31,7 +31,7 @@ export function nameTrouble(error: unknown, message: string): TroubleName {
   return { component, code, key: known ? code : `${code} ${message} ${withoutNumbers(why)}`, defect: !known };
 }
 
-/** Without what differs from one time to the next: ids, ports, times. */
+/** Removes the parts that differ each time: ids, ports, times. */
 function withoutNumbers(text: string): string {
   return text.slice(0, 200).replaceAll(/[0-9a-f]{8}[0-9a-f-]*|\d+/g, "#");
 }

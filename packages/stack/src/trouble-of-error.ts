@@ -1,6 +1,6 @@
 /**
- * An error of an edge as a component's trouble: its code with the fixed words of the catalogue, never its message (H3 of health.ts). Errors say
- * their words themselves, so that no edge is loaded for it.
+ * Turns an error of an external component into its health trouble: its code with the fixed text of the catalogue, never its message (H3 of
+ * health.ts). The errors carry their fixed text, so that no adapter code is loaded for it.
  */
 import type { Trouble } from "./health.ts";
 import { troubleOf } from "./health-codes.ts";

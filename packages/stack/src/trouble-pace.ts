@@ -1,38 +1,38 @@
 /**
- * How often one trouble is told. The decisions, without I/O and without a clock of their own.
+ * Decides how often one trouble is logged. Without I/O and without its own clock.
  *
- * T1  A trouble begins with its first sighting. One line tells that.
- * T2  While it is seen again, one line a minute says since when and how often. All other sightings are held back and counted.
- * T3  It has ended when it was not seen for `quietMs`. One line tells how long it lasted and how many sightings were held back.
- * T4  A trouble that comes again is told to begin again, up to `burst` times at once and once a minute after that. One that flickers costs two
- *     lines a minute; what is held back is told by the next line.
+ * T1  A trouble begins with its first sighting. One line reports it.
+ * T2  While it occurs again, one line a minute reports since when and how often. All other sightings are counted but not logged.
+ * T3  It has ended when it was not seen for `quietMs`. One line reports how long it lasted and how many sightings were not logged.
+ * T4  A trouble that returns is reported as new up to `burst` times at once, and once a minute after that. An intermittent trouble costs
+ *     two lines a minute. The next line reports the sightings that were not logged.
  */
 
 export interface TroublePace {
   /** At most one line in this time while a trouble lasts. */
   readonly minuteMs: number;
-  /** Without a sighting for so long it has ended. */
+  /** After this time without a sighting, the trouble has ended. */
   readonly quietMs: number;
-  /** T4. */
+  /** See T4 in the file header. */
   readonly burst: number;
 }
 
-/** A server that hangs is met every 15 s, when questions to it are given up. */
+/** A server that hangs causes an error every 15 s, when requests to it time out. */
 export const usualPace: TroublePace = { minuteMs: 60_000, quietMs: 20_000, burst: 3 };
 
-/** One trouble: what is known of it since it was first seen. Times are those of the caller's clock. */
+/** What is known of one trouble since its first sighting. Times are those of the caller's clock. */
 export interface Course {
   readonly open: boolean;
   readonly since: number;
   readonly lastSeen: number;
   readonly times: number;
-  /** Sightings that had no line of their own since the last line. */
+  /** Sightings since the last line that were not logged. */
   readonly heldBack: number;
-  /** When its last line was written. */
+  /** The time when its last line was written. */
   readonly toldAt: number;
-  /** This time its beginning was told. */
+  /** Whether its current beginning was logged. */
   readonly told: boolean;
-  /** So many beginnings may be told (T4), and when that was counted. */
+  /** How many beginnings may still be logged (T4), and when that was counted. */
   readonly left: number;
   readonly leftAt: number;
 }
@@ -47,7 +47,7 @@ interface Next {
   readonly line: Line | null;
 }
 
-/** It was seen. `known`, null: for the first time. */
+/** Handles a sighting. `known` null: it is the first. */
 export function afterSighting(known: Course | null, now: number, { minuteMs, burst }: TroublePace): Next {
   if (known === null || !known.open) {
     const left = known === null ? burst : Math.min(burst, known.left + (now - known.leftAt) / minuteMs);
@@ -66,7 +66,7 @@ export function afterSighting(known: Course | null, now: number, { minuteMs, bur
   };
 }
 
-/** Time has passed. `course`, null: nothing of it is worth remembering. */
+/** Handles the passing of time. `course` null: the trouble can be forgotten. */
 export function afterQuiet(
   known: Course,
   now: number,
@@ -74,7 +74,7 @@ export function afterQuiet(
 ): { readonly course: Course | null; readonly line: Line | null } {
   if (!known.open) return { course: now - known.lastSeen >= minuteMs * burst ? null : known, line: null };
   if (now - known.lastSeen < quietMs) return { course: known, line: null };
-  // T4: what was not told to begin is not told to end.
+  // T4: an end is logged only if the beginning was logged.
   if (!known.told) return { course: { ...known, open: false }, line: null };
   const { since, lastSeen, times, heldBack } = known;
   return {

@@ -1,4 +1,4 @@
-/** Said when a workflow with commands is started while no living worker can execute them: it is accepted, and waits. */
+/** Builds the warning for a workflow with commands that is started while no living worker can execute them: it is accepted, and waits. */
 import { runsCommands } from "@markmill/engine";
 import type { CommandStanding, Definition } from "@markmill/store";
 import { sandboxTrouble, tellSandboxTrouble } from "./sandbox-health.ts";
@@ -8,7 +8,7 @@ export interface ExecutorWarning {
   readonly message: string;
 }
 
-/** null: the workflow runs no command, a worker can execute, or nobody knows. */
+/** null: the workflow runs no command, a worker can execute it, or it is unknown. */
 export async function warnNoExecutor(
   definitions: readonly Pick<Definition, "programs">[],
   standings: () => Promise<readonly CommandStanding[]>,

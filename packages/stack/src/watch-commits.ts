@@ -1,4 +1,4 @@
-/** What commits tell whoever watches: the end of a run, whoever brought it, and a question that was answered. */
+/** Sends telemetry about commits: the end of a run, whatever caused it, and an answered question. */
 import type { OnCommitted } from "@markmill/store";
 import type { Telemetry } from "@markmill/telemetry";
 

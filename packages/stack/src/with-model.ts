@@ -1,9 +1,9 @@
-/** Settings of a run that asks another model from now on. Pure. */
+/** Returns the settings of a run with another model from now on. Pure. */
 import type { Json } from "@markmill/engine";
 import type { NewBatch } from "@markmill/store";
 import { readRunOptions, writeRunOptions } from "./run-options.ts";
 
-/** A named model ends the part of a script: a real model is meant. */
+/** A named model replaces a script, because it means a real model. */
 export function withModel(run: NewBatch["settings"]["run"], model: string): NewBatch["settings"]["run"] {
   const options = readRunOptions(run.options ?? null);
   return {

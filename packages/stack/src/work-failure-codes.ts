@@ -1,4 +1,4 @@
-/** Codes that a failed activity can have because of what its worker found, its sandbox or its tools. For processes that perform nothing. */
+/** Lists the codes of failures that a worker, its sandbox or its tools can cause. For processes that perform no activities. */
 import { sandboxErrorCodes } from "@markmill/sandbox/codes";
 import { toolFailureCodes } from "@markmill/tools/codes";
 import { workerFailureCodes } from "@markmill/worker/codes";

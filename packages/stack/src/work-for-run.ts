@@ -1,30 +1,30 @@
-/** Makes sure that somebody works for a run or a batch: this process, unless workers of the shared database are alive. */
+/** Makes sure that a run or a batch has a worker: this process, unless workers of the shared database are alive. */
 import type { Config } from "@markmill/config";
 import type { Store } from "@markmill/store";
 import { everyWork } from "./every-page.ts";
 import type { Stack } from "./open-stack.ts";
 
-/** Workers of other processes that have been heard of lately. */
+/** Counts workers of other processes with a recent heartbeat. */
 export async function livingWorkers(store: Store): Promise<number> {
   return (await store.workers()).filter(({ alive }) => alive).length;
 }
 
-/** On a database of one's own every terminal works for what it started; a shared one, and a server, have their workers. */
+/** A terminal with its own database works for the runs it started. A shared database, or a server, has its own workers. */
 export async function mustWork(stack: Stack, config: Config): Promise<boolean> {
   const others = config.server === null && config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
   return config.server === null && others === 0;
 }
 
-/** Starts to work, and enqueues what waits. */
+/** Starts to work and enqueues the ready activities. */
 export async function workFor(stack: Stack, rootId: string): Promise<void> {
   const { admitAtOnce, readyJobs } = await import("@markmill/store/machine");
   await stack.work({ worker: true, supervisor: true, only: rootId, obeys: true });
-  // A queued run would wait for others that nobody works for.
+  // A queued run would wait for other runs that have no worker.
   await admitAtOnce(stack.store.machine, rootId);
   await stack.queues.enqueue(await readyJobs(stack.store.machine.database.calm, [rootId]));
 }
 
-/** The same for a class: its runs under way are enqueued at once, the others as they are admitted. */
+/** Starts to work for a class. It enqueues the class's active runs at once, and the others when they are started. */
 export async function workForBatch(stack: Stack, batchId: string): Promise<void> {
   const { readyJobs } = await import("@markmill/store/machine");
   await stack.work({ worker: true, supervisor: true, only: { batch: batchId }, obeys: true });

@@ -1,4 +1,4 @@
-/** What was given cannot be used: a setting, a catalogue of models, a script. Nothing was begun; the message says what to change. */
+/** The input cannot be used: a setting, a catalogue of models, a script. Nothing was started. The message states what to change. */
 export class WrongInput extends Error {
   override readonly name = "WrongInput";
 }

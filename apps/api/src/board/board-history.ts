@@ -1,12 +1,13 @@
 /**
- * What Postgres knows of jobs. Ended ones are listed from here: most jobs are handed over and leave nothing in the queue (hand-over.ts of
- * the queue), and keeping them there would cost every step. Asked at most every `freshMs`, however many look at the board.
+ * Reads jobs for the board from Postgres. Finished jobs are listed from here: most jobs are handed over and leave no trace in the queue
+ * (hand-over.ts of the queue), and keeping them there would make every step slower. Each query runs at most once per `freshMs`, for any
+ * number of viewers.
  */
 import type { QueueName } from "@markmill/engine";
 import type { ActivityPlace, BoardActivity, BoardTree, Store } from "@markmill/store";
 
 const freshMs = 2_000;
-/** Ended ones of each kind of work. */
+/** Finished activities of each kind. */
 const mostOfKind = 200;
 
 interface BoardWorker {
@@ -23,10 +24,10 @@ export interface BoardHistory {
   ): Promise<{ readonly completed: readonly BoardActivity[]; readonly failed: readonly BoardActivity[] }>;
   /** By activity id. */
   named(jobs: readonly ActivityPlace[]): Promise<ReadonlyMap<number, BoardActivity>>;
-  /** `runId`, null: not known. */
+  /** `runId` null: unknown. */
   activity(activityId: number, runId: string | null): Promise<BoardActivity | null>;
   tree(runId: string): Promise<BoardTree | null>;
-  /** Those that exist and have not ended. */
+  /** The runs that exist and have not ended. */
   openRuns(runIds: readonly string[]): Promise<ReadonlySet<string>>;
   workers(): Promise<readonly BoardWorker[]>;
 }
@@ -68,7 +69,7 @@ export function readHistory({ board, workers, clock }: Pick<Store, "board" | "wo
   };
 }
 
-/** Whoever asks within `freshMs` gets the same answer; a failure is not kept. */
+/** Requests within `freshMs` get the same answer. A failure is not cached. */
 function fresh<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   let known: { readonly answer: Promise<Answer>; readonly until: number } | null = null;
   return () => {

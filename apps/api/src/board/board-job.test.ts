@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { queuedJob } from "./board-job.ts";
 
-/** As the queue answers it; a real one fails only by a defect. */
+/** A failed job as the queue returns it. A real job fails only because of a defect. */
 function failedJob(failedReason: string) {
   const json = {
     id: "7",
@@ -18,7 +18,7 @@ function failedJob(failedReason: string) {
   return { id: "7", data: json.data, toJSON: () => json } as unknown as Parameters<typeof queuedJob>[1];
 }
 
-it("shows of a failed job its code and ids, and nothing that an error or a value may hold", () => {
+it("the board shows of a failed job only its code and ids, not the text of errors or values", () => {
   const shown = queuedJob("prompt", failedJob("connect postgresql://app:hunter2@db for Ada Lovelace"), null).toJSON();
   expect(JSON.stringify(shown)).not.toMatch(/hunter2|Ada|home/);
   expect(shown).toMatchObject({
@@ -29,14 +29,14 @@ it("shows of a failed job its code and ids, and nothing that an error or a value
   expect(shown.data).toEqual({ runId: "r", activityId: 7, epoch: 1 });
 });
 
-it("keeps the reasons that say nothing of anybody", () => {
+it("the board keeps failure reasons that contain no personal data", () => {
   const reason = (text: string) => queuedJob("prompt", failedJob(text), null).toJSON().failedReason;
   expect(reason("STORE_BUSY: postgresql://app:hunter2@db")).toBe(
     "STORE_BUSY: Postgres has no connection left, or two transactions were in each other's way. Fix: Postgres has no connection left: raise max_connections, or start fewer workers.",
   );
   expect(reason("StoreError: STORE_BUG hunter2")).toMatch(/^STORE_BUG: [^:]+ Fix: [^:]+/);
   expect(reason("job stalled more than allowable limit")).toMatch(/^QUEUE_LOCK_LOST: .* Fix: /);
-  // Of the worker, of the sandbox, of tools.
+  // Codes of the worker, of the sandbox and of tools.
   for (const code of ["WORKER_CRASHED", "SANDBOX_NOT_CONFIGURED", "SANDBOX_KILL_FAILED", "TOOL_TIMEOUT"])
     expect(reason(`${code}: hunter2`)).toMatch(new RegExp(`^${code}: .+ Fix: .+`));
   expect(reason("Missing lock for job hunter2. moveToFinished")).toMatch(/^QUEUE_LOCK_LOST: .* Fix: /);

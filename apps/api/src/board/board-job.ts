@@ -1,6 +1,6 @@
 /**
- * A job as the board shows it: a job of the queue, an activity of Postgres, or both. It is named by its node and its run, and holds ids only.
- * What the queue no longer has is not changed here.
+ * Shows a job on the board: a job of the queue, an activity in Postgres, or both. It is named by its node and its run, and contains ids
+ * only. Jobs that the queue no longer has are read-only.
  */
 import type { JobState, QueueJob, QueueJobJson } from "@bull-board/api/typings/app";
 import { failureCodes } from "@markmill/engine";
@@ -16,24 +16,24 @@ interface Parts {
   readonly id: string;
   readonly name: string;
   readonly queue: string;
-  /** The run at the top of its tree; null: it is that. */
+  /** The run at the top of its tree. null: this run is the top. */
   readonly rootId: string | null;
   readonly json: Omit<QueueJobJson, "id" | "name">;
   readonly state: () => Promise<JobState>;
   readonly queued: QueuedJob | null;
 }
 
-/** Members are those that Bull Board reads, of the job itself and of its place in a flow. */
+/** The members that Bull Board reads, for the job and for its place in a flow. */
 export class BoardJob implements QueueJob {
   readonly id: string;
   readonly name: string;
   readonly queueName: string;
   readonly queueQualifiedName: string;
   readonly progress = 0;
-  /** Bull Board climbs by it to the top of the tree, which is the run. */
+  /** Bull Board follows `parent` to the top of the tree, which is the run. */
   readonly opts: { readonly delay?: number; readonly parent?: { readonly id: string; readonly queue: string } };
   readonly getState: () => Promise<JobState>;
-  /** In a flow. */
+  /** The numbers of finished and open children in a flow. */
   children: { readonly ended: number; readonly open: number } = { ended: 0, open: 0 };
   readonly #parts: Parts;
 
@@ -67,7 +67,7 @@ export class BoardJob implements QueueJob {
 
 export const runJobId = (runId: string) => `run-${runId}`;
 
-/** One that the queue has. `activity`, null: Postgres does not know it any more. */
+/** A job that is in the queue. `activity` null: Postgres no longer has it. */
 export function queuedJob(queue: string, queued: QueuedJob, activity: BoardActivity | null): BoardJob {
   const json = queued.toJSON() as unknown as QueueJobJson;
   const { runId, activityId, epoch } = queued.data as JobData;
@@ -76,7 +76,7 @@ export function queuedJob(queue: string, queued: QueuedJob, activity: BoardActiv
     name: activity === null ? `activity ${activityId} · run ${runId}` : nameOf(activity),
     queue,
     rootId: activity?.rootId ?? null,
-    // What the queue's own bookkeeping says, and ids: whatever else somebody may have put there, or a driver into an error, is not shown.
+    // Only the queue's own fields and ids are shown. Other data that a person or a driver put into the job is hidden.
     json: {
       progress: 0,
       attemptsMade: json.attemptsMade,
@@ -96,7 +96,10 @@ export function queuedJob(queue: string, queued: QueuedJob, activity: BoardActiv
   });
 }
 
-/** A failed job's reason may hold anything: an address with its password, a student's text. A code says enough, the log says the rest. */
+/**
+ * The reason of a failed job can contain anything: an address with its password, a student's text. The code is enough, and the log contains
+ * the rest.
+ */
 function failedReasonOf(text: string, activity: BoardActivity | null): string {
   if (text === "") return "";
   if (activity?.failure != null) return reasonOf(activity.failure);
@@ -108,7 +111,7 @@ function failedReasonOf(text: string, activity: BoardActivity | null): string {
     : reasonOf(told);
 }
 
-/** One that Postgres knows. `brief`: named by its node alone, for its box in a tree, which is narrow; the rest is in its data. */
+/** An activity in Postgres. `brief`: its name is the node alone, because its box in a tree is narrow; the rest is in its data. */
 export function activityJob(activity: BoardActivity, brief = false): BoardJob {
   const { id, runId, kind, program, attempt, createdAt, endedAt, worker, failure } = activity;
   const began = createdAt.getTime();
@@ -135,7 +138,7 @@ export function activityJob(activity: BoardActivity, brief = false): BoardJob {
   });
 }
 
-/** A run as a whole, at the top of its tree. */
+/** A whole run, at the top of its tree. */
 export function runJob(run: BoardRun): BoardJob {
   const began = run.createdAt.getTime();
   return new BoardJob({
@@ -180,7 +183,7 @@ function stateOf({ state, kind, failure }: BoardActivity): JobState {
   return state === "ready" ? "waiting" : "unknown";
 }
 
-/** With its run: an inline activity that is done is found by its run alone. */
+/** Includes the run, because a finished inline activity can only be found through its run. */
 function endedJobId({ id, attempt, runId }: BoardActivity): string {
   return `a${id}-${attempt}.${runId}`;
 }
@@ -199,12 +202,12 @@ function nameOf({ node, generation, program, runId }: BoardActivity, brief = fal
   return brief ? visit : `${visit} · ${fileOf(program)} · run ${runId}`;
 }
 
-/** A folder may be called after a person. */
+/** The folder is removed, because it may have a person's name. */
 function fileOf(program: string): string {
   return program.split("/").at(-1) ?? program;
 }
 
-/** By their codes: what happened, and what to do. A code of another version is explained by its command line. */
+/** For each code: what happened, and what to do. For a code of another version, that version's command line has the explanation. */
 const words: Readonly<Record<string, { readonly means: string; readonly fix: string }>> = {
   ...queueErrorCodes,
   ...storeErrorCodes,

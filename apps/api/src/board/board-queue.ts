@@ -1,6 +1,6 @@
 /**
- * A queue as Bull Board asks about it: what waits and runs comes from the queue, on either backend, what has ended from Postgres. A queue
- * that is away is shown as such, and what Postgres knows is shown all the same.
+ * Presents a queue to Bull Board: waiting and active jobs come from the queue, on either backend, and finished ones from Postgres. If the
+ * queue is unreachable, the board shows this and still shows the data from Postgres.
  */
 import { BaseAdapter } from "@bull-board/api/dist/queueAdapters/base.js";
 import type {
@@ -25,15 +25,15 @@ export interface BoardQueueParts {
   readonly queues: Pick<Queues, "watch">;
   readonly history: BoardHistory;
   readonly writes: boolean;
-  /** Where a run is in the API. */
+  /** The address of a run in the API. */
   readonly runUrl: (runId: string) => string;
 }
 
 const statuses = ["active", "waiting", "waiting-children", "prioritized", "completed", "failed", "delayed"] as const;
 const noJobs: JobCounts = Object.fromEntries(statuses.map((status) => [status, 0]));
-/** A queue that says nothing for so long is away. */
+/** A queue without an answer in this time is unreachable. */
 const queueMs = 3_000;
-/** As many as the queue keeps. */
+/** The number of failed jobs that the queue keeps. */
 const mostFailed = 500;
 
 const descriptions: Readonly<Record<QueueName, string>> = {
@@ -50,7 +50,7 @@ export class BoardQueue extends BaseAdapter {
   constructor(parts: BoardQueueParts) {
     super("bullmq", {
       readOnlyMode: !parts.writes,
-      // A run is retried in the API, from the activity that is wanted.
+      // A run is retried through the API, from a chosen activity.
       allowRetries: false,
       externalJobUrl: ({ data }) => ({ displayText: "run", href: parts.runUrl(String(data?.runId)) }),
     });
@@ -103,7 +103,7 @@ export class BoardQueue extends BaseAdapter {
     }
     const enqueuer = parseJobId(id);
     const queued = enqueuer === null ? undefined : await this.#look((queue) => queue.getJob(id), undefined);
-    // One that the queue keeps for its parent's sake has ended all the same, and Postgres knows how.
+    // A job that the queue keeps only because of its parent has finished, and Postgres has its result.
     if (queued !== undefined && queued.finishedOn === undefined) return (await this.#named([queued]))[0] ?? null;
     const ended = enqueuer === null ? readEndedJobId(id) : { activityId: enqueuer.activityId, runId: null };
     if (ended === null) return null;
@@ -111,7 +111,7 @@ export class BoardQueue extends BaseAdapter {
     return activity === null || activity.queue !== name ? null : activityJob(activity);
   }
 
-  /** Bull Board's way to a flow: the tree of runs, from Postgres, so that it is there while it runs and after it. */
+  /** Bull Board's access to a flow: the tree of runs, from Postgres, so that it exists during the run and after it. */
   async getFlowProducer(): Promise<{ getFlow(place: FlowPlace): Promise<FlowTree | null> }> {
     return { getFlow: (place) => flowOf(this.#parts.history, place) };
   }
@@ -176,7 +176,7 @@ export class BoardQueue extends BaseAdapter {
     await this.#change((queue) => queue.clean(graceMs, Number.MAX_SAFE_INTEGER, status));
   }
 
-  // The rest is not for a board: jobs come from runs, and what is lost is enqueued again.
+  // The other actions are refused: jobs come from runs, and lost jobs are enqueued again.
   addJob = () => refuse();
   obliterate = () => refuse();
   removeJobScheduler = () => refuse();
@@ -201,8 +201,8 @@ export class BoardQueue extends BaseAdapter {
   }
 
   /**
-   * Jobs that failed in the queue while their activity goes on: its next job will be another one. Where the activity, or its run, has ended,
-   * Postgres says how, and the job is no news.
+   * Jobs that failed in the queue while their activity is still open: it will get another job. If the activity or its run has ended,
+   * Postgres has the result, and the failed job is not listed.
    */
   async #failedThere(): Promise<BoardJob[]> {
     const { history, name } = this.#parts;

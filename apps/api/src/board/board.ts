@@ -1,12 +1,12 @@
 /**
- * Bull Board, mounted below `boardPath` of the same server, behind the same login. A route that is none of the contract's is for ops
- * alone (create-api.ts, accessOf): ops:read to look, ops:write for all that is no GET, with the same protection of cookies.
+ * Mounts Bull Board below `boardPath` of the same server, behind the same login. A route outside the contract is for the role ops alone
+ * (create-api.ts, accessOf): ops:read for GET requests, ops:write for all others, with the same protection of cookies.
  *
- * B1  It shows ids, nodes and workflow files, of all tenants: no names, labels, texts or messages of anybody. ops belongs to the
- *     installation. The run behind a job is a link into the API, which asks for the rights of its own.
- * B2  It changes nothing unless it may (BOARD_WRITES), and then only what `changes` lists, each of which is in the audit log. Nothing of
- *     it can lose work: Postgres is the truth, and what is taken from a queue is enqueued again.
- * B3  Whoever leads from a run to the board goes to `/board/runs/ID`.
+ * B1  The board shows ids, nodes and workflow files of all tenants: no names, labels, texts or messages of people. The role ops belongs to
+ *     the installation. The run behind a job is a link into the API, which checks its own rights.
+ * B2  It changes data only if allowed (BOARD_WRITES), and then only through the actions in `changes`, each of which is recorded in the
+ *     audit log. No action can lose work: Postgres is the truth, and jobs that are removed from a queue are enqueued again.
+ * B3  A link from a run to the board is `/board/runs/ID`.
  */
 import { createBullBoard } from "@bull-board/api";
 import { FastifyAdapter } from "@bull-board/fastify";
@@ -27,11 +27,11 @@ import { signInPage, signInPolicy } from "./sign-in-page.ts";
 
 const boardPath = "/board";
 
-/** A page of its own, with scripts and styles of its own. */
+/** The board is a separate page with its own scripts and styles. */
 const boardContentPolicy =
   "default-src 'self'; img-src 'self' data:; font-src 'self' data:; style-src 'self' 'unsafe-inline'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'";
 
-/** B2. Below /board/api/queues. */
+/** B2: paths below /board/api/queues. */
 const changes = [
   /^\/(pause|resume)$/,
   /^\/[^/]+\/(pause|resume|promote|empty)$/,
@@ -45,7 +45,7 @@ export interface Board {
 
 export interface BoardOptions {
   readonly queues: Pick<Queues, "watch">;
-  /** B2. */
+  /** See B2 in the file header. */
   readonly writes: boolean;
 }
 
@@ -71,7 +71,7 @@ export function createBoard({ queues, writes }: BoardOptions): Board {
       });
       await app.register(
         async (scope) => {
-          // A refusal is told as everywhere in the API, whatever the board makes of errors.
+          // A refusal has the same form as in the rest of the API, instead of Bull Board's error.
           scope.addHook("onRoute", (route) => {
             route.errorHandler = (error, request, reply) => {
               const path = pathOfChange(request);
@@ -103,7 +103,7 @@ export function createBoard({ queues, writes }: BoardOptions): Board {
         },
         { prefix: boardPath },
       );
-      // B3, for whoever reads a run.
+      // B3: adds the link to the answer for a run.
       app.addHook("onSend", async (request, reply) => {
         const { contract } = request.routeOptions.config;
         if (contract !== "getRun" || reply.statusCode !== 200) return;
@@ -115,11 +115,11 @@ export function createBoard({ queues, writes }: BoardOptions): Board {
 }
 
 interface Changing extends FastifyRequest {
-  /** Its number in the audit log. */
+  /** The number of its entry in the audit log. */
   boardChange?: number;
 }
 
-/** null: it changes nothing. */
+/** null: the request changes nothing. */
 function pathOfChange({ method, url }: FastifyRequest): string | null {
   if (method === "GET" || method === "HEAD") return null;
   return (url.split("?")[0] ?? "").slice(`${boardPath}/api/queues`.length).slice(0, 200);

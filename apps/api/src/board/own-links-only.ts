@@ -1,4 +1,6 @@
-/** Bull Board's page asks Google for its fonts. People who operate an installation need no outside server for its board, and none hears of them. */
+/**
+ * Bull Board's page loads fonts from Google. The board of an installation must not depend on an outside server, nor reveal its users to it.
+ */
 export function ownLinksOnly(html: string): string {
   return html.replaceAll(/<link href="https?:[^<>]*>\n?/g, "");
 }

@@ -1,11 +1,11 @@
-/** The tree of a run: the run, its activities, and below each CALL the activities of the run it called. */
+/** Builds the tree of a run: the run, its activities, and below each CALL the activities of the run it called. */
 import type { BoardActivity, BoardTree } from "@markmill/store";
 import type { BoardHistory } from "./board-history.ts";
 import { activityJob, type BoardJob, hasEnded, readEndedJobId, readRunJobId, runJob } from "./board-job.ts";
 
 export interface FlowPlace {
   readonly id: string;
-  /** Levels, the top included; absent: all. */
+  /** Levels, including the top. Absent: all. */
   readonly depth?: number;
   readonly maxChildren?: number;
 }
@@ -15,7 +15,7 @@ export interface FlowTree {
   readonly children: readonly FlowTree[];
 }
 
-/** Of a whole run, or of one of its jobs. */
+/** Builds the flow of a whole run, or of one of its jobs. */
 export async function flowOf(history: Pick<BoardHistory, "tree">, place: FlowPlace): Promise<FlowTree | null> {
   const { depth = 50, maxChildren = 200 } = place;
   const activity = readEndedJobId(place.id);
@@ -35,7 +35,7 @@ function growth({ runs, activities }: BoardTree, most: number) {
   const byRun = Map.groupBy(activities, ({ runId }) => runId);
   const byCall = Map.groupBy(runs, ({ parentActivityId }) => parentActivityId);
   const of = (runId: string): readonly BoardActivity[] => byRun.get(runId) ?? [];
-  // A CALL that was tried again has called several runs.
+  // A CALL that was retried has called several runs.
   const below = ({ id }: BoardActivity) => (byCall.get(id) ?? []).flatMap((run) => of(run.id));
   function grow(job: BoardJob, children: readonly BoardActivity[], depth: number): FlowTree {
     const ended = children.filter(hasEnded).length;

@@ -1,4 +1,7 @@
-/** For a browser that comes to the board without a session. Nothing from elsewhere; its one script is named by its hash. */
+/**
+ * The sign-in page for a browser that opens the board without a session. It loads nothing from other servers, and its only script is
+ * allowed by its hash.
+ */
 import { createHash } from "node:crypto";
 
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:24rem;margin:4rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}

@@ -26,7 +26,7 @@ type Names =
   | "listTenants"
   | "createTenant";
 
-/** Each takes memory and a processor's time (store's passwords.ts). */
+/** Checking each password takes memory and processor time (passwords.ts in the store). */
 const mostPasswords = 100;
 
 export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names> {
@@ -41,7 +41,7 @@ export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names
       const tenant = bearer?.tenant ?? ("tenant" in body ? body.tenant : "");
       const entry = { action: "logIn", target: null, requestId: id, address, details: {} };
       if (bearer === null) {
-        // Whoever does not exist has no log to be written to. How long the answer takes says nothing of who does.
+        // A tenant that does not exist has no log to write to. The response time does not reveal which tenants exist.
         const known = tenant !== "" && (await access.listTenants()).some((one) => one.id === tenant);
         if (known) {
           const actorName = "name" in body ? body.name : "";
@@ -84,7 +84,7 @@ export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names
           hint: "Log in with name and password first. An owner sets the password of others with PATCH /v1/users/{id}.",
         });
       }
-      // No network is trusted: who holds the session may have stolen it.
+      // No network is trusted, because the session may be stolen.
       const begun = changeLimit(userId, null);
       if (begun.kind === "refused") throw tooMany(begun);
       if (!(await oneByOne(() => own.changeOwnPassword(userId, { ...body, session })))) {
@@ -225,7 +225,7 @@ function tooMany({ waitMs }: Extract<LoginTry, { readonly kind: "refused" }>): R
   return new Refusal("RATE_LIMITED", { detail, hint: "Or log in with a key." }, { retryAfterS });
 }
 
-/** Nobody gives what they do not have: neither the role ops, which belongs to the installation, nor a scope they were not given. */
+/** Callers can only grant rights that they have: not the role ops, which belongs to the installation, and not a scope that they lack. */
 function mayGrant(principal: Principal, wanted: readonly Role[], narrowed: readonly Scope[] | null): void {
   if (wanted.includes("ops") && !principal.roles.includes("ops")) {
     throw new Refusal("FORBIDDEN", { detail: "The role ops is given by somebody who has it." });
@@ -239,7 +239,7 @@ function mayGrant(principal: Principal, wanted: readonly Role[], narrowed: reado
   }
 }
 
-/** Whoever may do more than they may is not theirs to change: a new password of theirs would be a way to all they may do. */
+/** A caller must not change an account with more rights: setting its password would give the caller all these rights. */
 function mayRule(principal: Principal, roles: readonly string[], scopes: readonly string[] | null): boolean {
   const held = knownRoles(roles);
   if (held.includes("ops") && !principal.roles.includes("ops")) return false;
@@ -253,7 +253,7 @@ function aboveThem(): Refusal {
   });
 }
 
-/** What a key makes does not live longer than the key. */
+/** A key that was created with another key expires no later than that key. */
 function earlier(wanted: Date | null, own: Date | null): Date | null {
   if (wanted === null || own === null) return wanted ?? own;
   return wanted < own ? wanted : own;

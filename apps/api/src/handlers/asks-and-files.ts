@@ -48,7 +48,7 @@ export function askAndFileHandlers({ enqueuer, settings }: ApiParts, submissions
       return { content, size: found.size, name: hash.slice(0, 16) };
     },
 
-    /** To a file of its own first: archives are read under the same caps and walls as everywhere. */
+    /** Writes the upload to a temporary file first. Archives are read with the same limits and protections as everywhere. */
     async uploadSubmission({ upload, query, caller: { store } }) {
       const name = query.name ?? fileNameOf(upload);
       const { content } = upload;
@@ -76,7 +76,7 @@ export function askAndFileHandlers({ enqueuer, settings }: ApiParts, submissions
   };
 }
 
-/** A name in the form is held to the same rules as one in the query. */
+/** A name in the form must follow the same rules as one in the query. */
 function fileNameOf({ name }: Upload): string {
   if (name === null) return "submission";
   const read = fileName.safeParse(name);

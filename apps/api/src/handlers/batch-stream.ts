@@ -1,7 +1,7 @@
 /**
- * Streams the progress of a batch. Each event has the complete progress, so a client that connects again misses nothing: the first event
- * shows the batch as it is now. The stream ends when the last work has ended, also if the batch is paused or cancelled. It does not wait for
- * works of a cancelled batch that never began.
+ * Streams the progress of a batch. Each event contains the complete progress, so a client that reconnects misses nothing: the first event
+ * shows the current state. The stream ends when the last submission has ended, even if the batch is paused or cancelled. It does not wait
+ * for submissions of a cancelled batch that never started.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { presentBatchSummary } from "@markmill/stack";
@@ -9,7 +9,7 @@ import type { Caller, Frame, Some } from "../handler.ts";
 import type { ApiParts } from "../parts.ts";
 import { notFound } from "../refusal.ts";
 
-/** Between two looks. A class that takes long to count is looked at less often. */
+/** The pause between two reads. A class that takes long to count is read less often. */
 const lookMs = 1_000;
 const restPerLook = 20;
 
@@ -18,7 +18,7 @@ export function batchStreamHandlers({ settings }: ApiParts): Some<"streamBatch">
     async streamBatch({ params: { id }, headers, caller, signal }) {
       const first = await caller.store.batches.summary(id);
       if (first === null) throw notFound("such batch");
-      // A browser asks again after every end of a stream; 204 tells it to stop.
+      // A browser reconnects after every end of a stream. 204 tells it to stop.
       if (headers["last-event-id"] === "end" && isOver(presentBatchSummary(first))) return { frames: null };
       return { frames: frames(caller, id, settings.aliveMs, signal) };
     },
@@ -40,7 +40,7 @@ async function* frames(
   while (!signal.aborted) {
     const began = performance.now();
     const found = await store.batches.summary(id);
-    // Deleted meanwhile.
+    // The batch was deleted meanwhile.
     if (found === null) return;
     const now = presentBatchSummary(found);
     const text = JSON.stringify(now);

@@ -1,4 +1,4 @@
-/** Batches. What tells whose a work is goes only to whoever may read the members. */
+/** Handlers for batches. Data that identifies the students of a submission goes only to callers who may read the students. */
 
 import type { Got, Routes } from "@markmill/contract";
 import { findModel } from "@markmill/llm";
@@ -58,7 +58,7 @@ export function batchHandlers({ store: installation, enqueuer, settings, catalog
       const { variables = {}, caps, patienceMs, late, aiConsent, language, facts } = body;
       const usual = works.find(({ content }) => content.is === "taken" && content.start === undefined)?.content;
       const files = usual?.is === "taken" ? usual.paths : undefined;
-      // Before anything is kept: a parameter that is missing would fail every single run.
+      // Checked before anything is stored: a missing parameter would make every run fail.
       const notes = files === undefined ? [] : checked(definition, variables, Object.keys(settings.environment), files);
       for (const { content } of works) {
         if (content.is !== "taken" || content.start === undefined) continue;
@@ -116,7 +116,7 @@ export function batchHandlers({ store: installation, enqueuer, settings, catalog
       }
       if (body.concurrency !== undefined) await store.batches.setConcurrency(id, body.concurrency);
       if (body.budget !== undefined) await store.batches.setBudget(id, body.budget);
-      // kill -9 between these lines: the caller has no answer, and the same request does the rest.
+      // On kill -9 between these lines the caller gets no answer, and the same request completes the change.
       const begun = body.model === undefined ? {} : await store.batches.setRun(id, withModel(before.run, body.model));
       const { body: stands } = await changed(store, id);
       return { body: { ...stands, ...begun } };
@@ -221,7 +221,7 @@ export function batchHandlers({ store: installation, enqueuer, settings, catalog
   };
 }
 
-/** Of an If-Match header (RFC 9110, 13.1.1): a weak tag matches nothing. */
+/** Reads an If-Match header (RFC 9110, 13.1.1). A weak tag matches nothing. */
 function tagsOf(header: string): readonly string[] | "any" {
   if (header.trim() === "*") return "any";
   return [...header.matchAll(/(W\/)?"([^"]*)"/g)].flatMap(([, weak, tag]) =>
@@ -253,7 +253,7 @@ async function definitionOf(store: TenantStore, hash: string): Promise<Definitio
   throw new Refusal("START_REFUSED", { errors: [{ path: "definition", message: "There is no such definition." }] });
 }
 
-/** Of the workflow, or of the first that it calls and that has one. */
+/** The rubric of the workflow, or of the first called workflow that has one. */
 function rubricOf({ root, programs }: Definition): NewBatch["rubric"] {
   const rubric = [programs[root], ...Object.values(programs)].find((program) => program?.rubric !== undefined)?.rubric;
   if (rubric !== undefined) return rubric as unknown as NewBatch["rubric"];
@@ -263,8 +263,8 @@ function rubricOf({ root, programs }: Definition): NewBatch["rubric"] {
 }
 
 /**
- * A changed rubric voids only what somebody has seen. The works are read before the save: a mark given between the two belongs to the old
- * rubric, as one given just before the save does.
+ * Lets a changed rubric void only grades that the caller has seen. The submissions are read before the save: a mark given between the two
+ * belongs to the old rubric, like one given just before the save.
  */
 async function requireSeenVoids(
   { batches }: TenantStore,
@@ -298,7 +298,10 @@ function voidsOf({ id, is, students, marks, releases }: RubricChange["criteria"]
   return { path: `rubric.${id}`, message: `${is}: voids ${parts.join(", ")}` };
 }
 
-/** Without the environment of the server, and what is asked of its workers. What whoever saved it wrote down has names in it. */
+/**
+ * Hides the server's environment and the options for its workers. If `named` is false, the stored facts are hidden too, because they
+ * contain names.
+ */
 function presentBatch(batch: BatchDetail, named: boolean): Shown<"getBatch"> {
   const { rubric, rubricHash, settings, members, budget, budgetNearlySpent, spent, runMs, troubles } = batch;
   const { late, aiConsent, language, facts, run } = settings;
@@ -350,7 +353,7 @@ function presentTry(one: WorkTry): Shown<"listTries">["items"][number] {
 type ShownWork = Shown<"listWorks">["items"][number];
 type ShownGrade = NonNullable<ShownWork["proposal"]>["grade"];
 
-/** What is left of a work without whose it is: keys, names of files, quotations and what people wrote may tell. */
+/** Removes from a submission everything that can identify its students: keys, file names, quotations and texts by people. */
 function unnamed(work: ShownWork): ShownWork {
   const { pseudonym, content, proposal, grade, standing } = work;
   return {
@@ -375,7 +378,7 @@ function unnamed(work: ShownWork): ShownWork {
   };
 }
 
-/** A grade without the words in it. */
+/** A grade without its texts. */
 function numbersOf({ outcome, criteria, points, most, penalty, total, flags }: ShownGrade): ShownGrade {
   return {
     ...{ outcome: { is: outcome.is }, points, most, penalty, total, nextSteps: [] },
@@ -386,7 +389,7 @@ function numbersOf({ outcome, criteria, points, most, penalty, total, flags }: S
   };
 }
 
-/** The key of the work with a pseudonym: keys say where a page goes on, and are not told. */
+/** The key of the submission with a pseudonym. A cursor needs the key, which is not shown to the caller. */
 async function keyBehind(store: TenantStore, id: string, pseudonym: string | undefined): Promise<string | undefined> {
   if (pseudonym === undefined) return undefined;
   for (let after: string | null | undefined; after !== null; ) {

@@ -17,7 +17,7 @@ const ask = (activityId: number) => ({
   },
 });
 
-/** A tree of runs with 100 open questions, of which one is below the run. Any other query than these throws. */
+/** A tree of runs with 100 open questions, one of them below the run. All other queries throw. */
 function tree(runId: string) {
   const queries: string[] = [];
   const gone = new AbortController();
@@ -48,7 +48,7 @@ it.each([
   ["a called run", "called", ["below called"], 1],
   ["a root run", "top", ["list"], 100],
 ])(
-  "the stream of %s finds its questions with one query, whatever number of calls its tree has",
+  "the stream of %s finds its questions with one query, however many calls its tree has",
   async (_, runId, expected, most) => {
     const { queries, gone, answer } = tree(runId);
     const { frames } = (await answer) as { frames: AsyncIterable<{ event?: string }> };

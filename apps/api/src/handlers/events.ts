@@ -1,6 +1,6 @@
 /**
- * What happens to a run, as it happens. Events of a run are numbered without gaps and kept for ever, so whoever names the last number they
- * have seen misses nothing and gets nothing twice: there is no state of a stream here, and it makes no difference which server is asked.
+ * Returns the events of a run, also as a stream. Events of a run are numbered without gaps and kept for ever. A client that sends the last
+ * number it has seen misses no event and gets none twice. So the server keeps no state of a stream, and any server can continue it.
  */
 import { presentAsk, presentEvents } from "@markmill/stack";
 import type { RunDetail } from "@markmill/store";
@@ -8,9 +8,9 @@ import type { Caller, Frame, Some } from "../handler.ts";
 import type { ApiParts } from "../parts.ts";
 import { notFound } from "../refusal.ts";
 
-/** The stream looks for new questions so often. Questions of called runs are not in this run's own history. */
+/** The interval at which the stream reads new questions. Questions of called runs are not in this run's own history. */
 const askMs = 2_000;
-/** Events of one look. */
+/** The number of events per read. */
 const most = 50;
 
 export function eventHandlers({ settings }: ApiParts): Some<"listEvents" | "streamEvents"> {
@@ -29,7 +29,7 @@ export function eventHandlers({ settings }: ApiParts): Some<"listEvents" | "stre
       const first = await caller.store.runs.events(id, { after, limit: 1 });
       const run = await caller.store.runs.get(id);
       if (first === null || run === null) throw notFound("such run");
-      // A browser asks again after every end of a stream; 204 tells it to stop.
+      // A browser reconnects after every end of a stream. 204 tells it to stop.
       if (seen?.end === true && first.ended && first.entries.length === 0) return { frames: null };
       return { frames: frames(caller, run, after, settings.aliveMs, signal) };
     },
@@ -44,13 +44,13 @@ async function* frames(
   signal: AbortSignal,
 ): AsyncGenerator<Frame> {
   let last = after;
-  /** Questions that were told. */
+  /** Questions that were already sent. */
   const seen = new Set<number>();
   let looked = performance.now();
   while (!signal.aborted) {
     const waitMs = Math.max(0, Math.ceil(Math.min(askMs, aliveMs - (performance.now() - looked))));
     const page = await store.runs.events(runId, { after: last, limit: most, waitMs, signal });
-    // Deleted meanwhile.
+    // The run was deleted meanwhile.
     if (page === null) return;
     const quiet = performance.now() - looked >= aliveMs;
     if (quiet) {

@@ -50,7 +50,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
     else telemetry.enqueuing({ id: rootId, rootId }, () => enqueuer.enqueue(jobs));
   }
 
-  /** The submission's paths: known from its upload, or read from the tar. */
+  /** The submission's paths: remembered from its upload, or read from the tar. */
   async function pathsOf(store: TenantStore, hash: string): Promise<readonly string[]> {
     const known = submissions.get(store.tenant, hash);
     if (known !== null && (await store.blobs.find(hash)) !== null) return known.paths;
@@ -63,7 +63,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
     return paths;
   }
 
-  /** What a run was given, looked at with the needs of another definition. */
+  /** Checks a run's original input against the requirements of another definition. */
   async function checkedAnew(store: TenantStore, id: string, definition: Definition) {
     const first = (await store.runs.events(id, { limit: 1 }))?.entries[0];
     const started = first?.kind === "event" ? first.event : null;
@@ -313,10 +313,10 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
   }
 }
 
-/** Replays that wait for the one under way. */
+/** The number of replays that may wait for the current one. */
 const mostFolds = 20;
 const standingsForMs = 1_000;
-/** Of a page. */
+/** The size limit of a page. */
 const mostBytes = 32 * 1024 * 1024;
 
 function retried(id: string, created: boolean, from: (string | null)[]) {
@@ -339,7 +339,10 @@ function requireRoot(run: RunDetail): void {
   if (run.rootId !== run.id) throw new Refusal("RUN_NOT_ROOT", { hint: `Name the run that called it: ${run.rootId}.` });
 }
 
-/** The grade of a run made from it would count nowhere. Admission says whose work a run grades (store's admit.ts). */
+/**
+ * The grade of a new run from it would not count. The scheduling of submissions writes into the options whose submission a run grades
+ * (admit.ts in the store).
+ */
 function refuseOfClass({ options }: RunDetail): void {
   const { grading } = (options ?? {}) as { readonly grading?: { readonly batch?: unknown } };
   if (typeof grading?.batch !== "string") return;
@@ -349,14 +352,14 @@ function refuseOfClass({ options }: RunDetail): void {
   });
 }
 
-/** Warnings, for the run's record. Throws where something is missing. */
+/** Returns warnings for the run's record. Throws if something is missing. */
 export function checked(
   definition: Definition,
   variables: Readonly<Record<string, string>>,
   environment: readonly string[],
   submission: readonly string[] | null,
 ) {
-  // What is checked is the programs and the root, which both forms of a definition have.
+  // The check reads only the programs and the root, which both forms of a definition have.
   const found = checkStart(definition as unknown as Checked, { variables, environment, submission });
   const errors = found.filter(({ severity }) => severity === "error");
   if (errors.length > 0) {
@@ -396,7 +399,7 @@ export function limitsOf(caps: Caps = {}): Partial<Limits> {
   };
 }
 
-/** The same for the same request, however its fields were ordered. */
+/** Equal requests have the same hash, whatever the order of their fields. */
 function hashOf(body: unknown): string {
   return createHash("sha256")
     .update(JSON.stringify(ordered(body)))

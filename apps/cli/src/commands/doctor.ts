@@ -54,7 +54,7 @@ Exit codes: 0 nothing fails, 1 something does.`,
     });
     const findings: Finding[] = [];
     const reading = readProcessConfig(terminal.cwd);
-    // Errors of servers and libraries repeat the addresses they were given, passwords included.
+    // Errors of servers and libraries contain the addresses they were given, including passwords.
     const hide = (text: string) => redactText(text, reading.ok ? reading.config : null);
     const tell = (told: readonly Finding[]) => {
       const found = told.map(
@@ -94,7 +94,7 @@ Exit codes: 0 nothing fails, 1 something does.`,
   },
 };
 
-/** On a screen it is folded; in a file a line is a line. */
+/** Folds the line on a screen, and keeps it whole in a file. */
 function lineOf({ check, state, message, fix }: Finding, { shown, columns }: Terminal): string {
   const indent = " ".repeat(21);
   const told = state === "ok" || fix === undefined ? message : `${message}\nfix: ${fix}`;
@@ -165,7 +165,7 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
           state: "ok",
           message: `${stack.queues.kind === "redis" ? "Redis, noeviction" : "in Postgres"}, ${waiting} jobs waiting, ${workers} workers alive`,
         },
-        // Where nobody works now, whoever starts something works for it here: that sandbox is checked below.
+        // If no worker is alive, a command that starts a run becomes its worker here. That sandbox is checked below.
         ...(standings.length === 0 ? [] : checkExecutors(sandboxTrouble(standings))),
         ...pauses.map(
           (pause): Finding => ({
@@ -185,13 +185,16 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
   }
 }
 
-/** Of the workers that live, not of this machine. */
+/** Checks the living workers, not this machine. */
 function checkExecutors(trouble: Trouble | null): Finding[] {
   if (trouble === null) return [];
   return [{ check: "sandbox", state: "warn", message: tellSandboxTrouble(trouble), fix: trouble.fix }];
 }
 
-/** Where nothing was run yet there is no database, and none is made. Whether one can be made is tried elsewhere. */
+/**
+ * Before the first run there is no database, and this check creates none in the project. It tests in another folder whether one can be
+ * created.
+ */
 async function tryPostgres(): Promise<Finding> {
   const { startEmbeddedPostgres } = await import("@markmill/embedded-postgres");
   const directory = await mkdtemp(join(tmpdir(), "markmill-doctor-"));
@@ -219,12 +222,12 @@ function describeSearch(search: PassageSearch): string {
     : `passages are found by an exact scan: ${noIndex[search.why]}`;
 }
 
-/** Whose database, queue and workers they are. */
+/** Checks the server that owns the database, the queue and the workers. */
 async function checkServer({ url, token }: NonNullable<Config["server"]>): Promise<Finding[]> {
   const { createClient } = await import("@markmill/contract");
   const client = createClient({ url, token: token ?? "" });
   try {
-    // A server of an older version names none. The sandbox has a line of its own.
+    // A server of an older version lists no components. The sandbox has its own line.
     const { components = {}, version } = await client.getReady();
     const away = Object.entries(components).flatMap(([name, { ok }]) => (ok || name === "sandbox" ? [] : name));
     const told = Object.entries(components).map(([name, { ok, code = "" }]) => `${name} ${ok ? "ok" : code}`);
@@ -311,7 +314,7 @@ async function checkModel({ models }: Config): Promise<Finding> {
   }
 }
 
-/** How the limits are held here: the jail's means, or the versions of each engine. */
+/** Describes how limits are enforced here: the jail's mechanisms, or the versions of each engine. */
 async function describeMeans(sandbox: Sandbox): Promise<Finding[]> {
   if (!("describe" in sandbox) || typeof sandbox.describe !== "function") return [];
   const described: unknown = await sandbox.describe();
@@ -371,7 +374,7 @@ async function checkSandbox(config: Config, terminal: Terminal, test: boolean): 
     });
   } catch (error) {
     const finding = failed("sandbox", error);
-    // Workflows without commands need none.
+    // Workflows without commands need no sandbox.
     return [config.sandbox.kind === "auto" ? { ...finding, state: "warn" } : finding];
   }
 }

@@ -39,7 +39,7 @@ Data and unfinished runs stay; 'markmill up' continues them.`,
     const directory = join(home, "postgres");
     if (config.database.kind === "embedded" && existsSync(join(directory, "data", "postmaster.pid"))) {
       const { startEmbeddedPostgres } = await import("@markmill/embedded-postgres");
-      // The last user out stops it: coming in and going again stops one that nobody uses.
+      // Opening the server and closing it again makes this command its last user. The last user stops the server, so an unused one ends.
       const server = await startEmbeddedPostgres({ directory });
       const left = await server.stop();
       terminal.err(left === "stopped" ? "stopped: Postgres" : "left running: Postgres, which another markmill uses");

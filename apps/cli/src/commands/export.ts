@@ -102,7 +102,7 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
         .map(({ student }) => student.name);
       if (absent.length > 0) terminal.err(`${absent.length} handed in nothing: ${oneLine(absent.join(", "))}`);
       for (const { severity, code, message, fix, line } of exported.findings) {
-        // Named above, with the reason.
+        // This finding was reported above, with the reason.
         if (code === "EXPORT_NO_GRADE") continue;
         terminal.err(`${severity} ${code}: ${line === null ? "" : `line ${line}: `}${message}\n  fix: ${fix}`);
       }
@@ -122,7 +122,7 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
           : exitCodes.success;
       if (values.check === true) return code;
       const files = exported.files.map((file) => ({ ...file, name: namedAs(file, to, named) }));
-      // Files of students who have no grade to hand over any more go first.
+      // First removes files of students whose grade must no longer be exported.
       const fresh = new Set(files.map(({ name }) => name));
       for (const name of namesOfAll(to, named, sheet)) {
         const stale = fresh.has(name) ? null : await setAside(join(out, name));
@@ -139,7 +139,7 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
   },
 };
 
-/** Everybody who handed in and gets no grade by this export. */
+/** Lists every student with a submission who gets no grade in this export. */
 function tellLeftOut(all: readonly Told[], terminal: Terminal): void {
   if (all.length === 0) return;
   const width = terminal.shown ? terminal.columns : 200;
@@ -147,7 +147,7 @@ function tellLeftOut(all: readonly Told[], terminal: Terminal): void {
   for (const { name, why } of all) terminal.err(fitWidth(`    ${oneLine(name)}: ${oneLine(why)}`, width));
 }
 
-/** An older file of that name must not look like this export. */
+/** An older file with that name must not look like this export. */
 async function tellNotWritten(file: string, terminal: Terminal): Promise<void> {
   terminal.err(`not written: ${file}`);
   const stale = await setAside(file);

@@ -178,7 +178,7 @@ Grades are proposals until 'markmill release'.`,
 
 interface Manner {
   readonly decisions: Decisions;
-  /** Words of --counts. */
+  /** Values of --counts. */
   readonly counts: readonly string[];
   readonly path: string;
   readonly sample: number | null;
@@ -188,11 +188,11 @@ interface Manner {
   readonly budget: number | null;
   readonly concurrency: number | null;
   readonly detach: boolean;
-  /** A changed rubric may void grades. */
+  /** The person accepts that a changed rubric may void grades. */
   readonly yes: boolean;
-  /** Students' reports are written before release, as drafts. */
+  /** Reports are written before the release, marked as drafts. */
   readonly draft: boolean;
-  /** Flags that can be had only from a worker of this process. */
+  /** Flags that only a worker of this process supports. */
   readonly ownWorker: readonly string[];
   readonly out: string;
 }
@@ -228,7 +228,7 @@ async function dryRun(
         name: plan.name,
         roster: plan.head.roster?.mapping ?? null,
         ...rest,
-        // A student may have written a password into the address.
+        // The address is removed, because a student may have written a password into it.
         members: members.map(({ repository: _, at: __, ...member }) => member),
         works,
         findings: problems.map(findingAsJson),
@@ -350,7 +350,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       },
       members: intake.members.map(({ at: _, repository: __, ...member }) => member),
       works: chosen,
-      // What could not be asked for is not known to be gone: it stays as it is.
+      // A submission that could not be fetched may still exist, so it stays unchanged.
       whole:
         manner.sample === null
           ? [...new Set([...[...chosen, ...intake.unfetched].map(({ key }) => key), ...stand])]
@@ -360,7 +360,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     await requireModel([plan.definition], config, terminal, {
       ...{ ...wishes, budget: manner.budget !== null, probe: works, consent: found.aiConsent },
     }).catch(async (error: unknown) => {
-      // The files of a class that is graded are written again without a model.
+      // The files of a graded class can be written again without a model.
       if (known === null || !isSettled(await everyWork(stack.tenant.batches, known.id), chosen)) throw error;
     });
     const names = new Map([...stored.members, ...intake.members].map(({ key, name }) => [key, name]));
@@ -421,8 +421,8 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
 }
 
 /**
- * Lists the marks that a changed rubric voids before anything is saved. The person must confirm with --yes. A server gets the confirmation
- * of exactly this list, and refuses when more would be voided by then.
+ * Lists the marks that a changed rubric voids, before anything is saved. The person must confirm with --yes. The server receives the
+ * confirmation of exactly this list, and refuses it if the change would void more by then.
  */
 async function confirmRubric(
   { tenant }: Pick<Stack, "tenant">,
@@ -443,7 +443,7 @@ async function confirmRubric(
   );
 }
 
-/** A colleague's choice that was made while this command read the class would be overwritten. */
+/** Refuses to overwrite a colleague's choice that was made while this command read the class. */
 async function requireSameChoices(
   { tenant }: Pick<Stack, "tenant">,
   id: string,
@@ -458,7 +458,7 @@ async function requireSameChoices(
   );
 }
 
-/** All of the class, or a pilot that shows it: works of every size. */
+/** Returns the whole class, or a pilot sample with submissions of every size. */
 function chooseWorks(all: readonly NewWork[], sample: number | null): readonly NewWork[] {
   if (sample === null) return all;
   const gradable = all.flatMap((work) =>

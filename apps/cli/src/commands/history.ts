@@ -57,7 +57,7 @@ Examples:
   },
 };
 
-/** The run and, where wanted, those below it, in the order of their calls. */
+/** Reads the run and, if requested, the runs below it, in the order of their calls. */
 async function readTree(stack: Stack, root: RunDetail, whole: boolean) {
   const { definitions, runs } = stack.tenant;
   const files = new Map<string, string>([[root.id, fileOf(0, root)]]);

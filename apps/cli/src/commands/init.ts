@@ -1,6 +1,6 @@
 /**
- * Makes a project, or a course to begin with. A course is put together beside its place and then renamed: the folder is there whole or not
- * at all. kill -9 in between leaves a folder `.NAME-…` that no command reads.
+ * Creates a project, or a course as a starting point. A course is built beside its target and then renamed, so the folder exists completely
+ * or not at all. kill -9 in between leaves a folder `.NAME-…` that no command reads.
  */
 import { spawnSync } from "node:child_process";
 import { cp, mkdtemp, readdir, rename, rm } from "node:fs/promises";
@@ -74,7 +74,7 @@ Examples:
   },
 };
 
-/** kill -9 after the folder was made and before it was recorded: the next command finds it empty and records it. */
+/** On kill -9 after the folder was created and before it was recorded, the next command finds it empty and records it. */
 function makeProject(folder: string, terminal: Terminal): void {
   const home = join(folder, ".markmill");
   if (!claimHome(home)) tellUnrecorded(home, terminal);
@@ -88,7 +88,7 @@ function readLanguage(written: string): CourseLanguage {
   throw new UsageError(`There is no course in '${written}'. Choose ${languages.join(", ")}.${guess}`);
 }
 
-/** On this machine: the jail runs students' programs with its tools. */
+/** Checks this machine, because the jail runs students' programs with its tools. */
 function missingPrograms(language: CourseLanguage): readonly string[] {
   const script = 'for program; do command -v -- "$program" >/dev/null || echo "$program"; done';
   const { stdout } = spawnSync("sh", ["-c", script, "sh", ...programsOf[language]], { encoding: "utf8" });
@@ -114,7 +114,7 @@ async function makeCourse(folder: string, language: CourseLanguage): Promise<voi
   }
 }
 
-/** As a shell takes it for one word. */
+/** Quotes the path as one word for a shell. */
 function quoted(path: string): string {
   return /^[\w./@%+,:~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

@@ -54,7 +54,7 @@ function asLines(happening: Happening): string[] {
   });
 }
 
-/** Events as the API has them, each with its warnings, and with what it decided. */
+/** Shows events in the form of the API, each with its warnings and its decisions. */
 function asEvents(happened: readonly Happening[]): readonly object[] {
   const groups: { readonly first: Happening; readonly entries: HistoryEntry[] }[] = [];
   for (const one of happened) {

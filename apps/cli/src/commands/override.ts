@@ -97,7 +97,7 @@ results could not be written.`,
           ...{ work: work.key, kind: "override", by: me, criterion: known.id, points, reason },
           ...(values.comment === undefined ? {} : { comment: values.comment }),
           ...(entry === null ? {} : { takesBack: entry }),
-          // The mark was named, so it was seen; whatever is said from now on was not.
+          // The person named the mark, so they have seen it. Marks that are added from now on are unseen.
           ...(replaces === null && entry === null ? {} : { seen: [work.etag] }),
         }),
       );
@@ -133,7 +133,7 @@ results could not be written.`,
   },
 };
 
-/** With `attempts: best` a changed mark may make another attempt count. */
+/** With `attempts: best`, a changed mark can make another attempt count. */
 function tellCounting(attempts: readonly BatchWork[], after: BatchWork | null, terminal: Terminal): void {
   const [first, ...more] = attempts.map((one) => (one.key === after?.key ? after : one));
   if (first === undefined || after === null) return;
@@ -151,7 +151,7 @@ function idOf(text: string | undefined, flag: string): number | null {
   return read;
 }
 
-/** A colleague's mark that would be replaced is told with the flag that replaces it. */
+/** Shows a colleague's mark that would be replaced, and the flag that replaces it. */
 async function record(
   batches: TenantBatches,
   id: string,
@@ -173,7 +173,7 @@ async function record(
   }
 }
 
-/** Only the mark that the person has seen is replaced. */
+/** Only a mark that the person has seen can be replaced. */
 function requireStanding({ marks }: BatchWork, criterion: string, id: number): void {
   const standing = marks.find((mark) => mark.criterion === criterion && mark.fate.is === "stands");
   if (standing?.id === id) return;

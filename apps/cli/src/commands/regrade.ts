@@ -107,7 +107,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
           ...(criterion === undefined ? {} : { criterion }),
           ...(plan === null ? {} : { definition: plan.definition }),
         });
-        // Submissions that wait since a wrong start are under way, and go on with the others.
+        // Submissions that wait because of wrong settings at the start count as active. They are resumed with the others.
         const held = (await batches.get(batch.id))?.troubles.some((one) => one.held) === true;
         const jobs = held ? (await batches.resume(batch.id)).jobs : [];
         if (await mustWork(stack, config)) await workForBatch(stack, batch.id);
@@ -158,7 +158,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
   },
 };
 
-/** What cannot be judged alone is said before anything is begun. */
+/** Reports criteria that cannot be graded alone, before anything is started. */
 function checkCriterion(id: string, { rubric }: BatchDetail, plan: ClassPlan | null, remote: boolean): void {
   const { criteria } = plan?.rubric ?? rubric;
   const found = criteria.find((one) => one.id === id);
@@ -174,13 +174,13 @@ function checkCriterion(id: string, { rubric }: BatchDetail, plan: ClassPlan | n
   if (remote) throw new UsageError("--only-criterion works where the class is; a server regrades whole works.");
 }
 
-/** There is something that can stand beside the one that is judged anew. The store refuses where the rubric has changed elsewhere, too. */
+/** Whether there are marks that stay beside the regraded one. The store also refuses if the rubric has changed elsewhere. */
 function hasMarks({ proposal }: BatchWork): boolean {
   const is = proposal?.grade.outcome.is;
   return is === "graded" || is === "needs human";
 }
 
-/** A try that is added to it would wait, and nothing would be graded. */
+/** A new grading attempt would wait in a paused or cancelled class, and nothing would be graded. */
 function refuseHalted({ id, state }: BatchDetail): void {
   if (state.is === "open") return;
   throw new CommandError(

@@ -46,7 +46,7 @@ written.`,
       const out = resolve(terminal.cwd, values.out ?? read.facts.out ?? "results");
       const results = resultsOf(stack, config, batch, terminal);
       const known = asked.length === 0 ? null : await results.placeAt(out);
-      // Formats that were written there before are kept up to date, too.
+      // Formats that were written there before are updated, too.
       const kinds = paperKinds.filter(
         (kind) => asked.length === 0 || asked.includes(kind) || known?.kinds.includes(kind),
       );

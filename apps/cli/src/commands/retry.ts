@@ -14,7 +14,7 @@ import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { withStack } from "../with-stack.ts";
 
-/** The file as it is now, looked at with what the old run was given. */
+/** Reads the current file and checks it against the old run's input. */
 async function readWorkflow(
   file: string,
   stack: Stack,
@@ -26,7 +26,7 @@ async function readWorkflow(
   const found = findWorkflow(file, terminal.cwd, undefined, environment);
   const [first] = (await stack.tenant.runs.history(old.id)).entries;
   const given = first?.kind === "event" && first.event.type === "run.started" ? first.event.variables : {};
-  // Which files were handed in is known where they are kept: only what a run must be told is looked at here.
+  // The submitted files are stored elsewhere, so only the parameters of the run are checked here.
   const lacks =
     found.definition === null
       ? []
@@ -111,7 +111,7 @@ Examples:
         }
         retried = created.runId;
         if (works) await workFor(stack, created.runId);
-        // What goes on may be below a call.
+        // The continued step may be inside a called run.
         await stack.queues.enqueue(created.jobs);
         return await attendRun(
           stack,

@@ -11,6 +11,6 @@ it("the review list shows every reason on a screen of 80 columns", () => {
   expect(lines[0]).toMatch(/^4119 {8}Vera Quist: /);
 });
 
-it("the review list is one line for each submission where a program reads it", () => {
+it("the review list has one line per submission if a program reads it", () => {
   expect(reviewLines("4119", text, { shown: false, columns: 80 })).toEqual([`4119        ${text}`]);
 });

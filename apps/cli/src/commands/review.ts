@@ -79,7 +79,7 @@ Examples:
       const works = await everyWork(batches, batch.id);
       const names = new Map(members.map(({ key, name }) => [key, name]));
       const { unsampled, unfetched, candidates, unmatched } = readClassFacts(batch.settings.facts);
-      // By the same rules as the table and the exports: who is not in the sample has nothing to decide yet.
+      // Uses the same rules as the table and the exports: students outside the sample need no decision yet.
       const sheetOf = (all: readonly BatchWork[]) =>
         classSheet(batch, members, all, new Set(unsampled), new Set(unfetched), new Set(candidates));
       const queue = reviewList(sheetOf(works).works);
@@ -148,7 +148,7 @@ Examples:
         await results.during(() =>
           batches.record(batch.id, {
             ...{ work: work.key, kind: "reviewed", by: me, takesBack: id },
-            // An acceptance that is named was seen.
+            // The person named the acceptance, so they have seen it.
             ...(entry === null ? {} : { seen: [work.etag] }),
           }),
         );
@@ -236,7 +236,7 @@ function tellAttempts({ key, attempt }: BatchWork, attempts: readonly BatchWork[
   return `attempt ${attempt} is shown; of ${attempts.length} attempts attempt ${counts.attempt} counts`;
 }
 
-/** Marks of people that do not stand, with the reason. */
+/** Lists people's marks that do not count, with the reason. */
 function tellMarks({ marks }: BatchWork): string[] {
   return marks
     .filter(({ fate }) => fate.is !== "stands")
@@ -260,7 +260,7 @@ function tellFate({ fate }: BatchWork["marks"][number]): string {
   }
 }
 
-/** On a screen the reasons are wrapped below each other, none is cut. For a program it is one line. */
+/** On a screen the reasons are wrapped and none is cut. For a program it is one line. */
 export function reviewLines(key: string, text: string, screen: Pick<Terminal, "shown" | "columns">): string[] {
   const head = key.padEnd(10);
   if (!screen.shown) return [`${head}  ${text}`];
@@ -280,7 +280,7 @@ function noReview(reviewed: NonNullable<BatchWork["grade"]>["reviewed"], me: str
   );
 }
 
-/** What was seen is what is accepted: a proposal that came since wants a look of its own. */
+/** Only a proposal that the person has seen can be accepted. A newer proposal must be reviewed first. */
 function refuseUnseen({ proposal, grade, by, key }: BatchWork, seen: number | null): void {
   const who = by[0] ?? key;
   if (proposal === null || grade?.outcome.is === "grader error" || grade?.outcome.is === "ungradable")

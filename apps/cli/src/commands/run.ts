@@ -155,7 +155,7 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
   },
 };
 
-/** Our own state and settings, which may lie in the folder at hand, are not the student's. */
+/** Our own state and settings, which may be in the same folder, are not part of the student's submission. */
 async function takeSubmission(path: string, config: Config, terminal: Terminal): Promise<Submission> {
   const { cwd } = terminal;
   const without = [resolve(cwd, config.home), resolve(cwd, ".env")];
@@ -172,7 +172,7 @@ interface Asked {
 interface Manner {
   readonly json: boolean;
   readonly detach: boolean;
-  /** Flags that can be had only from a worker of this process. */
+  /** Flags that only a worker of this process supports. */
   readonly ownWorker: readonly string[];
 }
 
@@ -191,7 +191,7 @@ async function start(asked: Asked, given: Config, terminal: Terminal, manner: Ma
       await warnOfNoExecutor([asked.request.definition], stack, terminal.err);
     }
     const id = uuidv7(stack.store.clock.now());
-    // Whatever the machine cannot give is found before there is a run.
+    // Problems of this machine are found before a run is created.
     if (works && manner.detach) await requireSandbox(config, terminal.cwd);
     if (works && !manner.detach) await stack.work({ worker: true, supervisor: true, only: id, obeys: true });
     const script = asked.script === null ? null : await serveScript(asked.script, 0);
@@ -199,7 +199,8 @@ async function start(asked: Asked, given: Config, terminal: Terminal, manner: Ma
     if (interrupts.signal.aborted) return exitCodes.interrupted;
 
     const options: RunOptions = {
-      // Another process works by what is kept here: the bare machine is kept only where a person asked for it.
+      // Another process performs the run with these stored options. The choice "none" is stored only if a person requested it on the
+      // command line.
       sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
       defaultModel: config.models.defaultModel,
       script: asked.script === null || script === null ? null : await keepScript(stack, asked.script, script.port),
@@ -207,7 +208,7 @@ async function start(asked: Asked, given: Config, terminal: Terminal, manner: Ma
     const created = await startRun(stack, { ...asked.request, id, options });
     runId = created.runId;
     if (manner.detach) {
-      // The background serves the script at the same port, and enqueues when it does.
+      // The background process serves the script at the same port, and then enqueues the run.
       await stopScript();
       stopScript = async () => {};
       if (works) leaveToBackground(runId, config, terminal);
@@ -225,7 +226,7 @@ async function start(asked: Asked, given: Config, terminal: Terminal, manner: Ma
   }
 }
 
-/** An explicit kind that this machine cannot have is refused; auto leaves it to the commands that need one. */
+/** Refuses an explicit kind that this machine does not support. `auto` leaves the check to the commands that need a sandbox. */
 async function requireSandbox(config: Config, cwd: string): Promise<void> {
   if (config.sandbox.kind === "auto" || !config.sandbox.byFlag) return;
   await (await openSandbox(config.sandbox.kind, config, cwd, () => undefined)).close();

@@ -32,7 +32,7 @@ Examples:
     const config = requireConfig(terminal);
     const kind: string = values.sandbox ?? config.sandbox.kind;
     if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker or jail, not '${kind}'.`);
-    // The probes would hit the machine itself.
+    // Without a sandbox, the probes would attack the machine itself.
     if (kind === "none")
       throw new UsageError("'none' is no sandbox: there is nothing to test, and the probes do harm.");
     const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");

@@ -54,7 +54,7 @@ Examples:
   },
 };
 
-/** As the API has a definition, and each of its programs. */
+/** Shows a definition and its programs in the form of the API. */
 function asJson({ hash, dialect, root, programs, files }: Definition) {
   const program = programs[root];
   return {

@@ -9,12 +9,12 @@ const run = {
   createdAt: new Date("2026-11-16T19:41:00Z"),
 } as const;
 
-it("a run in the list fits on a person's screen, by the end of its id", () => {
+it("status shows a run on one 80-column line, with the end of its id", () => {
   const line = lineOf(run, { shown: true, columns: 80 });
   expect(line).toMatch(/^6d07cce773bb {2}cancelled {4}11-16 19:41 .* 278 tokens {2}Review/);
   expect(textWidth(line)).toBeLessThanOrEqual(80);
 });
 
-it("a run in the list is told to a program with its whole id", () => {
+it("status prints the whole id of a run for programs", () => {
   expect(lineOf(run, { shown: false, columns: 80 })).toMatch(/^01a1e5e1-4d27-7b7b-9637-6d07cce773bb {2}cancelled /);
 });

@@ -101,7 +101,7 @@ async function list(stack: Stack, limit: number, json: boolean, terminal: Termin
   for (const pause of pauses) terminal.err(describePause(pause));
 }
 
-/** The whole id for programs, its end for people: the line fits on their screen. */
+/** The whole id for programs, its end for people: the line must fit on their screen. */
 export function lineOf(
   run: Pick<RunSummary, "id" | "name" | "spent" | "createdAt"> & { readonly status: string },
   screen: Pick<Terminal, "shown" | "columns">,

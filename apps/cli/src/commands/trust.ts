@@ -65,7 +65,7 @@ function list(json: boolean, terminal: Terminal): number {
   return exitCodes.success;
 }
 
-/** The words of the call are the answer: nobody is asked again. */
+/** The arguments are the answer, so there is no question. */
 function accept(folder: string, questions: readonly TrustQuestion[], terminal: Terminal): number {
   if (questions.length === 0)
     terminal.err(
@@ -92,7 +92,7 @@ function accept(folder: string, questions: readonly TrustQuestion[], terminal: T
   return exitCodes.success;
 }
 
-/** Everything that 'markmill trust' accepts for this folder, and everything inside it, also what changed or went since. */
+/** Revokes everything that 'markmill trust' accepts for this folder and its content, including files that changed or were deleted since. */
 function revoke(folder: string, terminal: Terminal): number {
   const inside = `${realpathSync(findProject(folder))}${sep}`;
   const accepted = new Set(trustQuestions(folder).map(({ subject }) => subject.path));

@@ -21,7 +21,7 @@ import { startApiThread } from "../start-api-thread.ts";
 import { terminalLog } from "../terminal-log.ts";
 import { readUpFile, removeUpFile, writeUpFile } from "../up-file.ts";
 
-/** To be up, and for what is told to be read. */
+/** The time limit for starting. After the same time, the file with the new key is removed. */
 const startLimitMs = 120_000;
 
 export const up: Command = {
@@ -60,7 +60,7 @@ Examples:
   },
 };
 
-/** Whoever holds the database may enter. The tenant's audit log has it. */
+/** A person with access to the database may create a key. The tenant's audit log records it. */
 async function makeKey(terminal: Terminal): Promise<number> {
   const config = requireConfig(terminal);
   const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal), database: "existing" });
@@ -78,7 +78,7 @@ async function makeKey(terminal: Terminal): Promise<number> {
   }
 }
 
-/** `tell`: a file for whoever started this in the background, who says what is in it and takes it away. */
+/** `tell`: a file through which the parent process in the background reads the new key; the parent deletes it. */
 async function serve(home: string, terminal: Terminal, tell: string | null): Promise<number> {
   const config = requireConfig(terminal);
   const interrupts = catchInterrupts();
@@ -90,14 +90,14 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
       worker: true,
       supervisor: true,
       only: null,
-      // On a database of one's own everybody is the same person.
+      // An embedded database has only one user, so this worker can use the options of the run.
       obeys: config.database.kind === "embedded",
     });
     const { databaseUrl } = stack;
     const api = await startApiThread({ config, databaseUrl, cwd: terminal.cwd }, (text) => terminal.err(text));
     if (tell !== null) {
       writeFileSync(tell, JSON.stringify({ url: api.url, firstKey: api.firstKey }), { mode: 0o600, flag: "wx" });
-      // Whoever should read it may be gone, and it has a secret.
+      // The reader may have ended, and the file contains a secret.
       setTimeout(() => rmSync(tell, { force: true }), startLimitMs).unref();
     }
     health?.isReady(stack.components);

@@ -35,7 +35,7 @@ Examples:
         const run = await findRun(stack.tenant, wanted);
         const works = run.endedAt === null && (await mustWork(stack, config));
         if (works) {
-          // Said first: from here on the run may be under way when an interrupt comes.
+          // Set first: from here on the run may be active when an interrupt arrives.
           watched = run.rootId;
           await workFor(stack, run.rootId);
         }

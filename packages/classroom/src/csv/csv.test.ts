@@ -7,8 +7,8 @@ import { writeTable } from "./write-table.ts";
 
 const texts = (text: string) => readTable(text).rows.map((row) => row.cells.map((cell) => cell.text));
 
-describe("a table", () => {
-  it("is read with quotes, doubled quotes and line breaks in cells", () => {
+describe("reading a table", () => {
+  it("accepts quotes, doubled quotes and line breaks in cells", () => {
     expect(texts('a,b\n"x, y","say ""hi""\nthere"\n')).toEqual([
       ["a", "b"],
       ["x, y", 'say "hi"\nthere'],
@@ -23,12 +23,12 @@ describe("a table", () => {
     ]);
   });
 
-  it("has no rows for blank lines and none for an empty text", () => {
+  it("creates no rows for blank lines or an empty text", () => {
     expect(texts("\n\na\n\n  \nb\n")).toEqual([["a"], ["b"]]);
     expect(texts("")).toEqual([]);
   });
 
-  it("knows where each cell stands, also after line breaks in quotes", () => {
+  it("records the position of each cell, also after line breaks in quotes", () => {
     const [, second, third] = readTable('a,b\r\n"one\r\ntwo",x\r\nlast,y').rows;
     expect(second?.cells).toEqual([
       { text: "one\r\ntwo", line: 2, column: 1 },
@@ -38,7 +38,7 @@ describe("a table", () => {
     expect(third?.line).toBe(4);
   });
 
-  it("tells of a quote that is never closed", () => {
+  it("reports a quote that is never closed", () => {
     expect(readTable('a,b\nx,"open\nand on').openQuote).toMatchObject({ line: 2, column: 3 });
     expect(readTable('a,"b"').openQuote).toBeNull();
   });
@@ -53,7 +53,7 @@ describe("a table", () => {
     expect(guessSeparator(text)).toBe(separator);
   });
 
-  it("gives back what was written, whatever the cells hold", () => {
+  it("returns the cells that were written, whatever their content", () => {
     const cell = fc.string({ unit: fc.constantFrom(..."ab ,;\t\"\n\r'=é\ufeff") });
     const table = fc
       .integer({ min: 1, max: 4 })
@@ -69,28 +69,28 @@ describe("a table", () => {
   });
 });
 
-describe("bytes", () => {
+describe("bytes of a table", () => {
   it.each([
     [Buffer.from("é"), "utf-8", false, false],
     [Buffer.from("\ufeffé"), "utf-8", true, false],
     [Buffer.from("\ufeffé", "utf16le"), "utf-16le", true, false],
     [Buffer.from("\ufeffé", "utf16le").swap16(), "utf-16be", true, false],
     [Buffer.from([0xe9]), "windows-1252", false, true],
-  ] as const)("%# are decoded", (bytes, encoding, bom, guessed) => {
+  ] as const)("are decoded (case %#)", (bytes, encoding, bom, guessed) => {
     expect(decodeText(bytes)).toEqual({ text: "é", encoding, bom, guessed });
   });
 });
 
-describe("a formula", () => {
+describe("formulas in cells", () => {
   it.each(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "＝1", "\u2212 2"])(
-    "%j is defused",
+    "are made harmless in %j",
     (text) => {
       expect(looksLikeFormula(text)).toBe(true);
       expect(guardCell(text)).toBe(`'${text}`);
     },
   );
 
-  it.each(["", "a=b", "Well done", "3 of 4", "'quoted"])("%j is left as it is", (text) => {
+  it.each(["", "a=b", "Well done", "3 of 4", "'quoted"])("are not found in %j, which stays unchanged", (text) => {
     expect(guardCell(text)).toBe(text);
   });
 });

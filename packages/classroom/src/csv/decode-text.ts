@@ -1,4 +1,4 @@
-// Bytes of a table as text. Spreadsheets write UTF-8 with and without a byte order mark, UTF-16, and the code page of Windows.
+// Decodes the bytes of a table. Spreadsheets write UTF-8 with and without a byte order mark, UTF-16, and the Windows code page.
 
 type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
@@ -6,7 +6,7 @@ export interface DecodedText {
   readonly text: string;
   readonly encoding: TextEncoding;
   readonly bom: boolean;
-  /** The encoding is a guess: the bytes are no UTF-8 and carry no mark. */
+  /** The encoding is a guess: the bytes are not UTF-8 and have no byte order mark. */
   readonly guessed: boolean;
 }
 

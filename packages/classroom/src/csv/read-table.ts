@@ -1,12 +1,12 @@
 /**
- * A table as RFC 4180 has it, and as programs write it: separated by comma, semicolon or tab, lines ended in any way, line breaks in
- * quotes. One pass; every cell knows where it stands, so that what is said about it can be found.
+ * Reads a table by RFC 4180 and in the forms that programs write: separated by comma, semicolon or tab, with any line ends, and with line
+ * breaks in quotes. The text is read once. Every cell has its position, so that messages can point to it.
  */
 export type Separator = "," | ";" | "\t";
 
 export interface Cell {
   readonly text: string;
-  /** From 1. Columns count UTF-16 units of the line in the file, as editors do. */
+  /** From 1. Columns count UTF-16 units of the line in the file, as in editors. */
   readonly line: number;
   readonly column: number;
 }
@@ -19,9 +19,9 @@ export interface Row {
 export interface Table {
   readonly separator: Separator;
   readonly newline: "\n" | "\r\n";
-  /** Blank lines are no rows. */
+  /** Blank lines are not rows. */
   readonly rows: readonly Row[];
-  /** A quoted cell that is never closed: all after it is in doubt. */
+  /** A quoted cell that is never closed. All text after it is in doubt. */
   readonly openQuote: Cell | null;
 }
 
@@ -64,7 +64,7 @@ export function readTable(text: string, separator: Separator = guessSeparator(te
       }
       at = end < 0 ? text.length : end + 1;
     }
-    // What follows a closing quote belongs to the cell, as spreadsheets read it.
+    // Text after a closing quote belongs to the cell, as in spreadsheets.
     const end = endOfCell(text, at, separator);
     value += text.slice(at, end);
     cells.push({ text: value, ...start });
@@ -86,7 +86,7 @@ export function readTable(text: string, separator: Separator = guessSeparator(te
   return { separator, newline: text.includes("\r\n") ? "\r\n" : "\n", rows, openQuote };
 }
 
-/** The separator that parts the first lines most evenly; quotes are no place for one. */
+/** Finds the separator that splits the first lines most evenly. Separators in quotes do not count. */
 export function guessSeparator(text: string): Separator {
   const counts: Record<Separator, number>[] = [];
   let current: Record<Separator, number> = { ",": 0, ";": 0, "\t": 0 };
@@ -108,7 +108,7 @@ export function guessSeparator(text: string): Separator {
   let most = 0;
   for (const separator of [",", ";", "\t"] as const) {
     const found = counts.map((count) => count[separator]);
-    // A separator stands in every line; one that only some have is part of a text.
+    // A separator occurs in every line. A sign that only some lines contain is part of a text.
     const score = Math.min(...found) * 1000 + (found[0] ?? 0);
     if (found.length > 0 && score > most) {
       best = separator;

@@ -1,48 +1,48 @@
-/** The grades of a class as they are handed over: one row per member, group work already shared out. */
+/** The grades of a class for exports and reports: one row per student. A group's submission appears in the row of each of its students. */
 import type { Grade } from "@markmill/grading";
 
 export interface GradeSheet {
-  /** Of the assignment. */
+  /** The title of the assignment. */
   readonly title: string;
   readonly most: number;
   readonly criteria: readonly { readonly id: string; readonly title: string; readonly points: number }[];
   readonly rows: readonly GradeRow[];
-  /** Unreleased grades are in it. */
+  /** The sheet contains unreleased grades. */
   readonly draft?: true;
 }
 
 export interface GradeRow {
   readonly student: GradedStudent;
-  /** null: nothing was handed in, or it is not graded yet. */
+  /** null: the student submitted nothing, or it is not graded yet. */
   readonly grade: Grade | null;
-  /** There is work, and nobody has said anything of it yet. */
+  /** There is a submission without any proposal or decision. */
   readonly open?: true;
-  /** There is work, but only a sample of the class is graded so far, without this one. */
+  /** There is a submission, but it is not in the graded sample. */
   readonly unsampled?: true;
-  /** There may be work, and its repository could not be asked. */
+  /** There may be a submission, but its repository could not be fetched. */
   readonly unfetched?: true;
-  /** There is work that may be this student's or another's, and a person has to say whose. */
+  /** There is a submission that belongs to this student or to another one. A person must decide. */
   readonly unmatched?: true;
-  /** Hash of the commit that was graded, of work in a repository. */
+  /** Hash of the graded commit, if the submission is in a repository. */
   readonly commit?: string;
-  /** Whether the grade may be given out. Absent: there is no grade. */
+  /** Whether the grade may be given to the student. Absent: there is no grade. */
   readonly release?: "released" | "changed since its release" | "not released";
-  /** The grade is not handed over; the row has this status instead. */
+  /** The grade is not exported, and the row has this status instead. */
   readonly withheld?: RowStatus;
-  /** Plain text for the student; empty: none. */
+  /** Plain text for the student. Empty: none. */
   readonly feedback: string;
 }
 
 interface GradedStudent {
   readonly key: string;
   readonly name: string;
-  /** Moodle's number of a participant, where it is known apart from the id. */
+  /** Moodle's participant number, if it is known apart from the id. */
   readonly participant?: string;
   readonly id?: string;
   readonly sisId?: string;
   readonly login?: string;
   readonly email?: string;
-  /** In which the student reads; absent: the language of the class. */
+  /** The language of the student. Absent: the language of the class. */
   readonly language?: string;
 }
 
@@ -58,7 +58,7 @@ export type RowStatus =
   | "not released"
   | "waiting";
 
-/** What may be said of a row in every export; only graded has a number. */
+/** The status of a row in every export. Only "graded" has a number. */
 export function statusOf({ grade, open, unsampled, unfetched, unmatched, withheld }: GradeRow): RowStatus {
   if (withheld !== undefined) return withheld;
   if (grade !== null) return grade.outcome.is;

@@ -1,11 +1,11 @@
-/** For tests: the first page of a PDF as a reader sees it, in pixels. Text layers do not count. */
+/** For tests: renders the first page of a PDF into pixels. Text layers do not count. */
 import { createCanvas } from "@napi-rs/canvas";
 import { getDocument } from "pdfjs-dist/legacy/build/pdf.mjs";
 
 export interface Picture {
   readonly width: number;
   readonly height: number;
-  /** Of each pixel, 0 (black) to 255 (white), row by row. */
+  /** The grey value of each pixel, 0 (black) to 255 (white), row by row. */
   readonly grey: Uint8Array;
 }
 
@@ -18,7 +18,7 @@ export async function pictureOf(bytes: Buffer, scale = 2): Promise<Picture> {
   const context = canvas.getContext("2d");
   context.fillStyle = "white";
   context.fillRect(0, 0, width, height);
-  // Its types know the canvas of browsers only.
+  // The library's types accept only the canvas of a browser.
   const target = { canvas, canvasContext: context } as unknown as Pick<
     Parameters<typeof page.render>[0],
     "canvas" | "canvasContext"
@@ -36,7 +36,7 @@ export function stripOf({ width, grey }: Picture, from: number, to: number, scal
   return grey.slice(Math.floor(from * scale) * width, Math.ceil(to * scale) * width);
 }
 
-/** Dark pixels. */
+/** The number of dark pixels. */
 export function inkOf(pixels: Uint8Array): number {
   return pixels.reduce((count, value) => count + (value < 128 ? 1 : 0), 0);
 }

@@ -1,4 +1,4 @@
-/** Grade sheets for tests, over every outcome. */
+/** Grade sheets for tests, with every outcome. */
 import { type CriterionGrade, type Grade, type Outcome, roundPoints } from "@markmill/grading";
 import type { GradeRow, GradeSheet } from "./grade-sheet.ts";
 

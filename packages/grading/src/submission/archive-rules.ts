@@ -1,7 +1,7 @@
-// The entries of an archive that somebody else made, under rules that leave no doubt what will be where. Invariants:
+// Checks the entries of an archive from a stranger, so that every path is unambiguous. Invariants:
 // 1. A path is relative, has no `.` or `..`, no drive, no NUL, and each part is at most 255 bytes of UTF-8.
-// 2. No two entries have one path, also when case and composition of letters are ignored; none is both file and folder.
-// 3. Nothing is unpacked beyond the caps: count, bytes, depth, and the ratio to the archive's own size.
+// 2. No two entries have the same path, even if case and Unicode composition are ignored. No path is both a file and a folder.
+// 3. Nothing is unpacked beyond the limits: count, bytes, depth, and the ratio to the archive's own size.
 
 import { showName } from "./show-name.ts";
 import { type Entry, MAX_NAME_BYTES, MAX_RATIO, RATIO_FLOOR_BYTES, type SubmissionLimits } from "./submission.ts";
@@ -12,7 +12,7 @@ export class ArchiveEntries {
   readonly #archive: string;
   readonly #packedBytes: number;
   readonly #entries: Entry[] = [];
-  /** By the path as an undiscerning file system sees it. */
+  /** The keys are paths as a file system sees them that ignores case and composition. */
   readonly #seen = new Map<string, { readonly path: string; readonly is: "file" | "folder" | "implied" }>();
   readonly tally: Tally;
 
@@ -26,14 +26,14 @@ export class ArchiveEntries {
     return this.#entries;
   }
 
-  /** The archive's own top, `./`, is no entry. */
+  /** The archive's own top, `./`, is not an entry. */
   addFolder(name: string): void {
     const path = this.#checkPath(name);
     if (path === "") return;
     this.#claim(path, "folder");
   }
 
-  /** Checks name and place of a file before its bytes are looked at. */
+  /** Checks name and position of a file before its bytes are read. */
   beginFile(name: string): string {
     const path = this.#checkPath(name);
     if (path === "") throw this.invalid(name, "is empty");
@@ -114,7 +114,7 @@ export class ArchiveEntries {
       return;
     }
     if (before.path === path && before.is !== "file" && is !== "file") {
-      // A folder that is named once, besides being implied by what is in it.
+      // A folder may be named once, in addition to being implied by its content.
       if (is === "implied") return;
       if (before.is === "implied") {
         this.#seen.set(key, { path, is });

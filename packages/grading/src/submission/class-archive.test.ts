@@ -18,7 +18,7 @@ const opened = async (pieces: readonly ZipPiece[]) => {
 };
 
 describe("an archive of a class", () => {
-  it("gives the work of one person at a time, as if it had been handed in alone", async () => {
+  it("returns one person's submission at a time, like a separate upload", async () => {
     const archive = await opened([
       { name: "ada/main.js", bytes: "1" },
       { name: "ada lovelace/main.js", bytes: "2" },
@@ -34,7 +34,7 @@ describe("an archive of a class", () => {
     archive.close();
   });
 
-  it("refuses the work of the one who attacks, and of no other", async () => {
+  it("refuses only the submission that contains an attack", async () => {
     const archive = await opened([
       { name: "clash/README", bytes: "1" },
       { name: "clash/readme", bytes: "2" },
@@ -51,7 +51,7 @@ describe("an archive of a class", () => {
     archive.close();
   });
 
-  it("is refused when it is none", async () => {
+  it("is refused if it is not an archive", async () => {
     writeFileSync(join(home, "class.zip"), "no zip");
     await expect(openClassArchive(join(home, "class.zip"))).rejects.toMatchObject({
       code: "SUBMISSION_ARCHIVE_BROKEN",

@@ -1,7 +1,6 @@
 /**
- * A zip that holds the work of many people, as learning platforms export it. Its directory is listed first, then the work of one
- * after the other is read, each under limits of its own: what is wrong with one is said of that one, and no more than one is in
- * memory.
+ * Reads a zip with the submissions of many people, as learning platforms export it. Its directory is listed first. Then the submissions are
+ * read one after the other, each with its own limits. A problem concerns only its own submission, and at most one submission is in memory.
  */
 import { openPromise, type Entry as ZipEntry, type ZipFile } from "yauzl";
 import { ArchiveEntries } from "./archive-rules.ts";
@@ -11,13 +10,13 @@ import { showName } from "./show-name.ts";
 import { defaultLimits, type Entry, type Submission, type SubmissionLimits } from "./submission.ts";
 import { SubmissionError } from "./submission-error.ts";
 
-/** Entries of one export: a thousand people with a hundred files each, twice over. */
+/** The limit for the entries of an export: a thousand people with a hundred files each, twice over. */
 const MOST_ENTRIES = 200_000;
 
 export interface ClassArchive {
-  /** Of all entries, as the archive has them, with `/` between parts. Folders end with it. */
+  /** The names of all entries as in the archive, with `/` between parts. Folders end with `/`. */
   readonly names: readonly string[];
-  /** What stands below a prefix, or is exactly that file, with the prefix taken off. */
+  /** Reads the entries below a prefix, or the file with exactly this name. The prefix is removed from the names. */
   readonly read: (prefix: string, limits?: SubmissionLimits) => Promise<ReadWork>;
   readonly close: () => void;
 }
@@ -79,7 +78,7 @@ async function readBelow(
   const own = listed.filter(({ name }) => name === prefix || name.startsWith(`${prefix}/`));
   const packed = own.reduce((sum, { entry }) => sum + entry.compressedSize, 0);
   const entries = new ArchiveEntries(path, packed, limits);
-  // Entries that share their bytes: together they claim more than there is.
+  // Entries share their bytes: together they claim more than the archive has.
   if (packed > zip.fileSize) throw entries.bomb();
   const old = own.filter((one) => one.old).length;
   for (const { name, entry } of own) {
@@ -90,7 +89,7 @@ async function readBelow(
   return { entries: entries.entries, notes };
 }
 
-/** Entries that were put together by the caller, as a submission: the same entries give the same bytes. */
+/** Packs entries that the caller collected as a submission. The same entries give the same bytes. */
 export async function packSubmission(entries: readonly Entry[], notes: readonly string[]): Promise<Submission> {
   const files = entries.filter((entry) => entry.kind === "file");
   const bytes = files.reduce((sum, file) => sum + file.bytes.length, 0);

@@ -1,11 +1,11 @@
 /**
- * A folder of the host, as it is.
+ * Reads a folder of the host unchanged.
  *
- * K1  Nothing from outside the folder enters. Every level is opened from the one above by its descriptor, without following links,
- *     and judged by what was opened: a link or a pipe put in place of a file meanwhile is refused, not read.
- * K2  Links are kept as links; one that leads out of the folder is left out with a note. Where it leads is judged by its text: what
- *     stands there may change until it is followed, inside the sandbox.
- * K3  Anything that is neither file, folder nor link is refused; count, size and depth are capped.
+ * K1  Nothing from outside the folder is read. Every level is opened from the level above through its descriptor, without following links,
+ *     and checked after opening: a link or a pipe that replaced a file meanwhile is refused, not read.
+ * K2  Links are kept as links. A link that leads out of the folder is left out with a note. Its target is checked as text, because the file
+ *     there may change before the link is followed inside the sandbox.
+ * K3  Any entry that is not a file, folder or link is refused. Count, size and depth are limited.
  */
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, readdir, readlink, stat } from "node:fs/promises";
@@ -18,7 +18,7 @@ import { Tally } from "./tally.ts";
 
 export interface FolderOptions {
   readonly limits: SubmissionLimits;
-  /** Whole paths of files and folders that are not the student's, such as our own state: left out with a note. */
+  /** Whole paths of files and folders that are not the student's, such as our own state. They are left out with a note. */
   readonly without: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export interface ReadEntries {
 }
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
-/** Notes on single entries; more are summed up. */
+/** The maximum number of notes on single entries. Further ones are summarised. */
 const MAX_NOTES = 20;
 
 export async function readFolder(folder: string, { limits, without }: FolderOptions): Promise<ReadEntries> {
@@ -96,7 +96,7 @@ export async function readFolder(folder: string, { limits, without }: FolderOpti
     }
   }
 
-  // The folder itself was named by the person: a link to it is followed.
+  // The person named the folder itself, so a link to it is followed.
   const top = await open(folder, O_RDONLY | O_DIRECTORY).catch((error: NodeJS.ErrnoException) => {
     throw unreadable(folder, error);
   });
@@ -109,8 +109,8 @@ export async function readFolder(folder: string, { limits, without }: FolderOpti
 }
 
 /**
- * A path that means the opened folder itself, whatever its name means by now. Where the system has none (no Linux), the name is
- * used, and only the last part of a path is sure not to be a link.
+ * A path of the opened folder itself, even if another folder has its name by now. Only Linux has such a path. Other systems use the name;
+ * then only the last part of the path is guaranteed not to be a link.
  */
 function baseOf(handle: FileHandle, at: string): string {
   return process.platform === "linux" ? `/proc/self/fd/${handle.fd}` : at;

@@ -43,8 +43,8 @@ const refuses = (code: string, message: string | RegExp = "") =>
     fix: expect.stringMatching(/\S/),
   });
 
-describe("a folder", () => {
-  it("is packed with files, folders and links inside, as tar reads them", async () => {
+describe("a submitted folder", () => {
+  it("is packed with its files, folders and links, and tar can read it", async () => {
     write("b.txt");
     write("a/deep/c.txt");
     mkdirSync(join(folder, "empty"));
@@ -55,7 +55,7 @@ describe("a folder", () => {
     expect({ files, bytes, notes }).toEqual({ files: 3, bytes: "b.txt".length + "a/deep/c.txt".length, notes: [] });
   });
 
-  it("gives the same bytes for the same content, whenever and by whomever it was written", async () => {
+  it("gives the same bytes for the same content, at any time and for any owner", async () => {
     write("x");
     const { tar } = await readSubmission(folder);
     utimesSync(join(folder, "x"), 1, 1);
@@ -79,7 +79,7 @@ describe("a folder", () => {
     },
   );
 
-  it("tells of many links that lead out in few notes, and shows no control characters", async () => {
+  it("reports many links that lead outside in few notes, without control characters", async () => {
     for (let index = 0; index < 30; index += 1) symlinkSync("/etc", join(folder, `link${index}`));
     symlinkSync("/\u001b[2J", join(folder, "a\u202eb"));
     const { notes } = await readSubmission(folder);
@@ -88,7 +88,7 @@ describe("a folder", () => {
     expect(notes.at(-1)).toBe("11 more entries were left out");
   });
 
-  it("loses what is not the student's, with a note", async () => {
+  it("loses files that are not the student's, with a note", async () => {
     write(".markmill/pg/x");
     write(".env", "KEY=1");
     write("sub/.env");
@@ -102,12 +102,12 @@ describe("a folder", () => {
     ]);
   });
 
-  it("is refused with a pipe or a socket in it", async () => {
+  it("is refused if it contains a pipe or a socket", async () => {
     execFileSync("mkfifo", [join(folder, "pipe")]);
     await expect(readSubmission(folder)).rejects.toEqual(refuses("SUBMISSION_REFUSED", /pipe is neither/));
   });
 
-  it("is refused with too many files, folders or bytes, and it is said where most of it is", async () => {
+  it("is refused with too many files, folders or bytes, and the message says where most of it is", async () => {
     for (const name of ["src/a", "node_modules/b", "node_modules/c"]) write(name, "xxxxxxxxxx");
     const limited = (files: number, bytes: number) => readSubmission(folder, { limits: { files, bytes } });
     await expect(limited(2, 1e6)).rejects.toMatchObject({
@@ -120,7 +120,7 @@ describe("a folder", () => {
     await expect(limited(3, 30)).rejects.toEqual(refuses("SUBMISSION_TOO_LARGE", /3 folders/));
   });
 
-  it("is refused when it is too deep, without an errno", async () => {
+  it("is refused if it is too deep, without a system error code in the message", async () => {
     execFileSync("bash", [
       "-c",
       `half=$(printf 'dddddddddd/%.0s' {1..300}); cd "$1" && mkdir -p "$half" && cd "$half" && mkdir -p "$half"`,
@@ -131,13 +131,16 @@ describe("a folder", () => {
     execFileSync("rm", ["-rf", join(folder, "dddddddddd")]);
   });
 
-  it.skipIf(process.platform !== "linux")("is refused with a name that is not UTF-8, without an errno", async () => {
-    write("sub/ok");
-    writeFileSync(Buffer.concat([Buffer.from(`${folder}/sub/`), Buffer.from([0x61, 0xff])]), "x");
-    await expect(readSubmission(folder)).rejects.toEqual(refuses("SUBMISSION_NAME_INVALID", /sub, the name a\ufffd/));
-  });
+  it.skipIf(process.platform !== "linux")(
+    "is refused with a name that is not UTF-8, without a system error code in the message",
+    async () => {
+      write("sub/ok");
+      writeFileSync(Buffer.concat([Buffer.from(`${folder}/sub/`), Buffer.from([0x61, 0xff])]), "x");
+      await expect(readSubmission(folder)).rejects.toEqual(refuses("SUBMISSION_NAME_INVALID", /sub, the name a\ufffd/));
+    },
+  );
 
-  it("is refused when it is none", async () => {
+  it("is refused if it is not a folder", async () => {
     await expect(readSubmission(join(folder, "nowhere"))).rejects.toEqual(
       refuses("SUBMISSION_REFUSED", /no folder or file/),
     );
@@ -145,13 +148,15 @@ describe("a folder", () => {
     await expect(readSubmission(join(home, "pipe"))).rejects.toEqual(refuses("SUBMISSION_REFUSED"));
   });
 
-  it.skipIf(process.platform !== "linux")("never gives what a link leads to, however it is swapped", async () => {
-    mkdirSync(join(home, "outside"));
-    writeFileSync(join(home, "outside/file"), "SECRET");
-    write("folder/file", "own");
-    write("lone", "own");
-    // Another thread puts links in the place of file and folder, as fast as it can.
-    const swap = `
+  it.skipIf(process.platform !== "linux")(
+    "never returns the target of a link, even if files and links are swapped during the read",
+    async () => {
+      mkdirSync(join(home, "outside"));
+      writeFileSync(join(home, "outside/file"), "SECRET");
+      write("folder/file", "own");
+      write("lone", "own");
+      // Another thread replaces a file and a folder by links, as fast as it can.
+      const swap = `
       const { symlinkSync, renameSync, rmSync } = require("node:fs");
       const { workerData: { folder, outside } } = require("node:worker_threads");
       for (let round = 0; ; round += 1) {
@@ -162,31 +167,32 @@ describe("a folder", () => {
           rmSync(folder + "/lone"); renameSync(folder + "/.lone", folder + "/lone");
         } catch (error) { rmSync(folder + "/evil", { force: true }); }
       }`;
-    const racer = new Worker(swap, { eval: true, workerData: { folder, outside: join(home, "outside") } });
-    let whole = 0;
-    try {
-      for (let round = 0; round < (inject("thorough") ? 1500 : 300); round += 1) {
-        const tar = await readSubmission(folder).then(
-          (read) => read.tar,
-          (error: { code: string }) => {
-            expect(error.code).toBe("SUBMISSION_CHANGED");
-            return Buffer.alloc(0);
-          },
-        );
-        expect(tar.includes("SECRET")).toBe(false);
-        if (tar.includes("own")) whole += 1;
+      const racer = new Worker(swap, { eval: true, workerData: { folder, outside: join(home, "outside") } });
+      let whole = 0;
+      try {
+        for (let round = 0; round < (inject("thorough") ? 1500 : 300); round += 1) {
+          const tar = await readSubmission(folder).then(
+            (read) => read.tar,
+            (error: { code: string }) => {
+              expect(error.code).toBe("SUBMISSION_CHANGED");
+              return Buffer.alloc(0);
+            },
+          );
+          expect(tar.includes("SECRET")).toBe(false);
+          if (tar.includes("own")) whole += 1;
+        }
+      } finally {
+        await racer.terminate();
       }
-    } finally {
-      await racer.terminate();
-    }
-    expect(whole).toBeGreaterThan(0);
-    for (const name of readdirSync(folder))
-      if (name.startsWith(".")) renameSync(join(folder, name), join(home, `left${name}`));
-  });
+      expect(whole).toBeGreaterThan(0);
+      for (const name of readdirSync(folder))
+        if (name.startsWith(".")) renameSync(join(folder, name), join(home, `left${name}`));
+    },
+  );
 });
 
-describe("a single file", () => {
-  it("is a submission of that file, also when its format is a zip in disguise", async () => {
+describe("a single submitted file", () => {
+  it("is a submission of that file, even if its format is a zip inside", async () => {
     write("essay.md", "text");
     write("report.docx", makeZip([{ name: "x", bytes: "y" }]));
     const essay = await readSubmission(join(folder, "essay.md"));
@@ -200,7 +206,7 @@ describe("a single file", () => {
     expect(listed((await readSubmission(join(folder, "report.docx"))).tar)).toEqual(["report.docx"]);
   });
 
-  it("is refused when it is too long, or an archive that is not read here", async () => {
+  it("is refused if it is too long, or an unsupported archive", async () => {
     write("long.txt", "x".repeat(100));
     const limits = { files: 5, bytes: 99 };
     await expect(readSubmission(join(folder, "long.txt"), { limits })).rejects.toEqual(refuses("SUBMISSION_TOO_LARGE"));
@@ -234,8 +240,8 @@ async function makeTar(pieces: readonly TarPiece[]): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-describe("an archive", () => {
-  it("is the same submission as the folder that was packed", async () => {
+describe("a submitted archive", () => {
+  it("gives the same submission as the packed folder", async () => {
     write("src/main.py", "print(1)");
     write("run.sh", "true");
     chmodSync(join(folder, "run.sh"), 0o755);
@@ -317,24 +323,24 @@ describe("an archive", () => {
     await expect(tarred(tar)).rejects.toEqual(invalid);
   });
 
-  it("reads names of the DOS code page where the zip does not claim UTF-8, and says so", async () => {
+  it("has names decoded from the DOS code page if the zip does not claim UTF-8, with a note", async () => {
     const { tar, notes } = await zipped([{ name: Buffer.from([0x4d, 0x81, 0x2e, 0x63]), flags: 0, bytes: "x" }]);
     expect(tar.includes("Mü.c")).toBe(true);
     expect(notes).toEqual([expect.stringMatching(/1 names in a\.zip are not UTF-8.*Mü\.c/)]);
   });
 
-  it("is refused when it is a bomb", async () => {
+  it("is refused if it is a bomb", async () => {
     const zeros = Buffer.alloc(8 * 1024 * 1024);
     const bomb = refuses("SUBMISSION_ARCHIVE_BOMB");
     await expect(zipped([{ name: "zeros", bytes: zeros }])).rejects.toEqual(bomb);
     await expect(tarred([{ name: "zeros", bytes: zeros.toString("latin1") }], "a.tgz")).rejects.toEqual(bomb);
     const shared = Array.from({ length: 50 }, (_, index) => ({ name: `f${index}`, sharesWith: 0, stored: true }));
     await expect(zipped([{ name: "f", bytes: "abcdefgh".repeat(20), stored: true }, ...shared])).rejects.toEqual(bomb);
-    // Well below the floor a good ratio is no bomb.
+    // Well below the floor, a high ratio does not mean a bomb.
     await expect(zipped([{ name: "zeros", bytes: Buffer.alloc(1024 * 1024) }])).resolves.toMatchObject({ files: 1 });
   });
 
-  it("is refused above the caps of files, folders, bytes and depth", async () => {
+  it("is refused above the limits of files, folders, bytes and depth", async () => {
     const limits = { files: 3, bytes: 100 };
     const large = refuses("SUBMISSION_TOO_LARGE");
     const names = ["a", "b", "c", "d"];
@@ -364,7 +370,7 @@ describe("an archive", () => {
     );
   });
 
-  it("is refused when it is damaged, cut off, encrypted, or no archive at all", async () => {
+  it("is refused if it is damaged, truncated, encrypted, or not an archive", async () => {
     const broken = refuses("SUBMISSION_ARCHIVE_BROKEN");
     await expect(zipped(Buffer.from("no zip"))).rejects.toEqual(broken);
     await expect(zipped(Buffer.alloc(0))).rejects.toEqual(broken);
@@ -384,7 +390,7 @@ describe("an archive", () => {
     );
   });
 
-  it("leaves nothing behind when it is refused", async () => {
+  it("leaves no file behind when it is refused", async () => {
     await zipped([{ name: "ok", bytes: "x" }, { name: "../x" }]).catch(() => undefined);
     expect(readdirSync(home).sort()).toEqual(["a.zip", "work"]);
   });

@@ -1,8 +1,8 @@
 /**
- * A student's work from a folder, an archive (zip, tar, tar.gz) or a single file. Everything is read into memory under caps and
- * nothing is written, so a refusal leaves no trace.
+ * Reads a student's submission from a folder, an archive (zip, tar, tar.gz) or a single file. All content is read into memory with limits
+ * and nothing is written, so a refusal leaves no trace.
  *
- * An archive is known by its name, and its content must agree: many files (docx, jar) are zips and are meant as they are.
+ * An archive is recognised by its name, and its content must match: many other files (docx, jar) are zips, and are kept as files.
  */
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
@@ -19,7 +19,7 @@ import { writeTar } from "./write-tar.ts";
 
 export interface SubmissionOptions {
   readonly limits?: SubmissionLimits;
-  /** Whole paths of files and folders in it that are not the student's: left out with a note. */
+  /** Whole paths of files and folders that are not the student's. They are left out with a note. */
   readonly without?: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export async function readSubmission(path: string, options: SubmissionOptions = 
   return await packEntries(await readEntries(path, options));
 }
 
-/** The same before it is packed, for whoever looks into the files. */
+/** Reads the submission without packing it, for callers that check the files. */
 export async function readEntries(path: string, options: SubmissionOptions = {}): Promise<ReadEntries> {
   const { limits = defaultLimits, without = [] } = options;
   const found = await stat(path).catch(() => null);
@@ -56,7 +56,7 @@ async function readOne(path: string, limits: SubmissionLimits): Promise<ReadEntr
   return { entries: [{ kind: "file", path: name, executable, bytes }], files: 1, bytes: bytes.length, notes: [] };
 }
 
-/** By the name alone. */
+/** Decides by the name alone. */
 export function archiveKind(name: string): "zip" | "tar" | "tar.gz" | "unsupported" | "none" {
   if (/\.(?:rar|7z|tar\.(?:bz2|xz|zst|lz|Z)|tbz2?|txz|tzst|lzh|cab|ace|arj)$/i.test(name)) return "unsupported";
   if (/\.zip$/i.test(name)) return "zip";
@@ -64,7 +64,7 @@ export function archiveKind(name: string): "zip" | "tar" | "tar.gz" | "unsupport
   return /\.(?:tar\.gz|tgz)$/i.test(name) ? "tar.gz" : "none";
 }
 
-/** An archive whose bytes are here already, such as one inside another. */
+/** Reads an archive from memory, such as one inside another. */
 export async function readArchive(name: string, bytes: Buffer, limits: SubmissionLimits): Promise<ReadEntries> {
   const kind = archiveKind(name);
   if (kind === "zip") return await readZip(name, bytes, limits);

@@ -1,4 +1,4 @@
-// A tar, plain or gzipped. Unpacked in one pass; a gzip stream is stopped as soon as it has given too much.
+// Reads a tar, plain or gzipped. It is unpacked in one pass; a gzip stream is stopped as soon as it has produced too much.
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { extract, type Header } from "tar-stream";
@@ -16,7 +16,7 @@ export async function readTar(
 ): Promise<ReadEntries> {
   const entries = new ArchiveEntries(archive, gzipped ? bytes.length : Number.POSITIVE_INFINITY, limits);
   const reader = extract();
-  // The loop below hears of it; this is for what comes after it was left.
+  // The loop below handles errors. This listener handles errors that occur after the loop.
   reader.on("error", () => undefined);
   let found = false;
   try {

@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 
-/** Exactly the size a file had when it was opened; null: it grew or shrank meanwhile. */
+/** Reads exactly the size that a file had when it was opened. null: it grew or shrank meanwhile. */
 export async function readWhole(handle: FileHandle, size: number): Promise<Buffer | null> {
   const bytes = Buffer.alloc(size + 1);
   let length = 0;

@@ -1,5 +1,5 @@
-// A zip, from its central directory as all common programs read it. Sizes and checksums are verified: what does not fit its own
-// directory is damaged, not a submission.
+// Reads a zip from its central directory, like all common programs. Sizes and checksums are checked: a zip that contradicts its own
+// directory is damaged and refused.
 import { crc32 } from "node:zlib";
 import { fromBufferPromise, getFileNameLowLevel, type Entry as ZipEntry, type ZipFile } from "yauzl";
 import { ArchiveEntries } from "./archive-rules.ts";
@@ -27,7 +27,7 @@ export async function readZip(archive: string, bytes: Buffer, limits: Submission
     for await (const entry of entriesOf(zip, archive)) {
       const { name, old } = zipEntryName(entries, entry);
       if (old) oldNames.push(name);
-      // Entries that share their bytes: together they claim more than there is.
+      // Entries share their bytes: together they claim more than the archive has.
       packed += entry.compressedSize;
       if (packed > bytes.length) throw entries.bomb();
       await takeEntry(zip, entry, name, archive, entries);
@@ -45,7 +45,7 @@ export async function readZip(archive: string, bytes: Buffer, limits: Submission
   return { entries: entries.entries, files, bytes: size, notes };
 }
 
-/** One entry, judged by its kind and name before its bytes are unpacked. */
+/** Reads one entry. Its kind and name are checked before its bytes are unpacked. */
 export async function takeEntry(
   zip: ZipFile,
   entry: ZipEntry,
@@ -83,7 +83,7 @@ export async function* entriesOf(zip: ZipFile, archive: string): AsyncGenerator<
   }
 }
 
-/** UTF-8 where it says so or simply is; old programs wrote the DOS code page. */
+/** A name is UTF-8 if the entry claims it or its bytes are valid UTF-8. Old programs wrote the DOS code page. */
 export function zipEntryName(entries: ArchiveEntries, entry: ZipEntry): { name: string; old: boolean } {
   const raw = entry.fileNameRaw;
   try {

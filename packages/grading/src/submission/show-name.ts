@@ -1,4 +1,4 @@
-/** A name as a person may read it: what cannot be seen, or steers a terminal, is escaped; a long one is cut. */
+/** A name for people: invisible and control characters are escaped, and a long name is shortened. */
 export function showName(name: string | Uint8Array): string {
   const text = typeof name === "string" ? name : new TextDecoder("utf-8").decode(name);
   const safe = text

@@ -1,6 +1,6 @@
-// Why a submission is not taken. Nothing has been written when one of these is thrown.
+// The reasons for refusing a submission. Nothing has been written when one of these is thrown.
 
-/** `fix` in general; an error brings its own. */
+/** `fix` is a general text. Each error has its own `fix`. */
 export const submissionErrorCodes = {
   SUBMISSION_REFUSED: {
     means: "There is no such folder or file, or it holds something that is neither.",
@@ -53,7 +53,7 @@ export type SubmissionErrorCode = keyof typeof submissionErrorCodes;
 export class SubmissionError extends Error {
   override readonly name = "SubmissionError";
   readonly code: SubmissionErrorCode;
-  /** What the reader can do about it, one sentence. */
+  /** What the reader can do about it, in one sentence. */
   readonly fix: string;
 
   constructor(code: SubmissionErrorCode, message: string, fix: string, cause?: unknown) {

@@ -1,5 +1,5 @@
-// Counts what has been taken and refuses what is too much, before it is read. Folders count too: sixty thousand empty ones are
-// no submission.
+// Counts the content of a submission, and refuses excess content before it is read. Folders count too: sixty thousand empty ones are not a
+// submission.
 import { showName } from "./show-name.ts";
 import { MAX_DEPTH, MAX_PATH_BYTES, type SubmissionLimits } from "./submission.ts";
 import { SubmissionError } from "./submission-error.ts";
@@ -23,7 +23,7 @@ export class Tally {
     this.addBytes(path, size);
   }
 
-  /** More of a file that is already counted. */
+  /** Adds bytes of a file that is already counted. */
   addBytes(path: string, size: number): void {
     const top = path.split("/", 1)[0] ?? "";
     this.#sizes.set(top, (this.#sizes.get(top) ?? 0) + size);

@@ -1,17 +1,17 @@
-/** Zips for tests, honest or not: every field that an attacker could write can be given. */
+/** Builds zips for tests, valid or malicious: every field that an attacker could write can be set. */
 import { crc32, deflateRawSync } from "node:zlib";
 
 export interface ZipPiece {
   readonly name: string | Buffer;
   readonly bytes?: Buffer | string;
-  /** Unix mode, format bits included. */
+  /** Unix mode, including the format bits. */
   readonly mode?: number;
   readonly flags?: number;
   readonly stored?: boolean;
   /** Claimed size and checksum, if not the real ones. */
   readonly size?: number;
   readonly crc?: number;
-  /** Takes the packed bytes of an earlier piece instead of its own. */
+  /** Uses the packed bytes of an earlier piece instead of its own. */
   readonly sharesWith?: number;
 }
 

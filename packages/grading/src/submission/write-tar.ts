@@ -1,4 +1,4 @@
-// Entries as one tar, the same bytes for the same entries: sorted as a walk through the folders would find them.
+// Writes entries as one tar, with the same bytes for the same entries: sorted as a walk through the folders would find them.
 import { pack } from "tar-stream";
 import type { Entry } from "./submission.ts";
 
@@ -31,7 +31,7 @@ export async function writeTar(entries: readonly Entry[]): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Part by part: a folder comes before what is in it, and its content stays together. */
+/** Compares part by part: a folder comes before its content, and its content stays together. */
 function sorted(entries: readonly Entry[]): Entry[] {
   const split = entries.map((entry) => ({ entry, parts: entry.path.split("/") }));
   split.sort((one, other) => compare(one.parts, other.parts));

@@ -1,4 +1,4 @@
-/** What may be wrong, or worth knowing, when grades are handed over. */
+/** Lists the errors and notes of an export of grades. */
 export const exportFindingCodes = {
   CANVAS_ASSIGNMENT: {
     means: "The gradebook has no such assignment, or more than one.",

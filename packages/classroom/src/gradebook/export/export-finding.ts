@@ -1,8 +1,8 @@
 import type { ExportFindingCode } from "./export-codes.ts";
 
 /**
- * Tells of a file that is handed over. "error": no file is written. "left out": the file is written without a row or a student who has
- * a grade. "warning": worth knowing. Lines count from 1; null: the file as a whole.
+ * A finding about an exported file. "error": no file is written. "left out": the file is written without a row or a student with a grade.
+ * "warning": the file is complete, but the teacher should know about this. Lines count from 1; null: the file as a whole.
  */
 export interface ExportFinding {
   readonly severity: "error" | "left out" | "warning";
@@ -21,7 +21,7 @@ export type Exported =
   | {
       readonly ok: true;
       readonly files: readonly ExportedFile[];
-      /** Rows that got a grade. */
+      /** The number of rows that got a grade. */
       readonly written: number;
       readonly findings: readonly ExportFinding[];
     }

@@ -14,7 +14,7 @@ import { exportGrades } from "./export-grades.ts";
 import { fileNameOf } from "./file-name.ts";
 import { rescalePoints } from "./rescale-points.ts";
 
-/** `npm run test:soak` tries 20,000. */
+/** With `npm run test:soak`, 20,000 random rubrics are tested. */
 const RANDOM_RUBRICS = inject("thorough") ? 20_000 : 300;
 
 const graded = (...points: number[]) => gradeOf({ is: "graded" }, points);
@@ -30,7 +30,7 @@ const text = (exported: ReturnType<typeof exportGrades>, index = 0) => {
   return exported.files[index]?.text ?? "";
 };
 
-describe("Canvas", () => {
+describe("exporting to Canvas", () => {
   const template = `Student,ID,SIS User ID,SIS Login ID,Section,Sheet 2 (11),Sheet 3 (12),Sheet 3 Current Score\r
     Points Possible,,,,,5.00,10.00,(read only)\r
 "Lovelace, Ada",101,007,ada,A,4.00,,\r
@@ -40,7 +40,7 @@ describe("Canvas", () => {
 "Student, Test",199,,,A,,,\r
 `;
 
-  it("gets grades in one column, with ids and zeros as they were, and nothing else is touched", () => {
+  it("writes grades in one column, keeps ids and zeros, and changes no other cell", () => {
     const exported = exportGrades("canvas", four, { template });
     expect(text(exported)).toBe(
       "Student,ID,SIS User ID,SIS Login ID,Section,Sheet 3 (12)\r\n" +
@@ -51,7 +51,7 @@ describe("Canvas", () => {
     expect(checkExport("canvas", exported.ok ? exported.files : [], template)).toEqual({ problems: [], changes: 1 });
   });
 
-  it("is told of an assignment that is not there, of other points, and of no template", () => {
+  it("reports a missing assignment, different points and a missing template", () => {
     expect(codes(exportGrades("canvas", four))).toEqual(["EXPORT_TEMPLATE"]);
     expect(codes(exportGrades("canvas", four, { template: "a,b\n1,2\n" }))).toEqual(["CANVAS_TEMPLATE"]);
     expect(exportGrades("canvas", four, { template, assignment: "Sheet 4" }).findings[0]).toMatchObject({
@@ -62,7 +62,7 @@ describe("Canvas", () => {
     expect(text(exportGrades("canvas", four, { template, assignment: "11", rescale: true }))).toMatch("ada,A,4.75\r\n");
   });
 
-  it("tells of excused students and of those without a row", () => {
+  it("reports excused students and students without a row", () => {
     const more = sheetOf([row("103", "Zoë O'Neil", graded(1, 1)), row("999", "Nobody", graded(1, 1))]);
     expect(codes(exportGrades("canvas", more, { template }))).toEqual(["CANVAS_EXCUSED", "EXPORT_NO_ROW"]);
   });
@@ -78,7 +78,7 @@ describe("Canvas", () => {
     }
   });
 
-  it("is not rescaled to or from 0 or an empty maximum", () => {
+  it("never rescales to or from 0 or an empty maximum", () => {
     const none = { ...four, most: 0 };
     for (const possible of ["", "0", "0.00", "abc", "-5"]) {
       const file = template.replace("5.00,10.00", `5.00,${possible}`);
@@ -88,7 +88,7 @@ describe("Canvas", () => {
     expect(codes(exportGrades("canvas", none, { template }))).toEqual(["CANVAS_POINTS"]);
   });
 
-  it("finds no change at the second import, whatever the grades and the separator", () => {
+  it("causes no change at a second import, with any grades and separator", () => {
     const points = fc.option(fc.integer({ min: 0, max: 4000 }), { nil: null });
     fc.assert(
       fc.property(
@@ -133,7 +133,7 @@ describe("Canvas", () => {
   });
 });
 
-describe("the rules of Canvas", () => {
+describe("the import rules of Canvas", () => {
   const book = canvasBook(
     'Student,ID,SIS User ID,SIS Login ID,Section,A (1)\nPoints Possible,,,,,5\n"L, A",7,07,a,S,3\n',
   );
@@ -145,11 +145,11 @@ describe("the rules of Canvas", () => {
     ["Student,ID,SIS Login ID,SIS User ID,Section,A (1)\n", "Invalid header row"],
     ["Student,ID,SIS User ID,Section,A (1)\n", null],
     ["LastName,FirstName,ID,Section,A (1)\n", null],
-  ])("%j", (file, error) => {
+  ])("accept or reject the header of %j", (file, error) => {
     expect(after(file).error).toBe(error);
   });
 
-  it("see new assignments, points that differ, strangers, and changes at two decimals", () => {
+  it("recognise new assignments, different points, unknown students, and changes at two decimals", () => {
     const file =
       'Student,ID,Section,A (1),B,Final Score,C (read only)\nPoints Possible,,,6,,,\n"L, A",7,S,3.001,4,1,1\nStranger,8,S,1,,,\n';
     expect(after(file)).toMatchObject({
@@ -162,14 +162,14 @@ describe("the rules of Canvas", () => {
   });
 });
 
-describe("Moodle", () => {
+describe("exporting to Moodle", () => {
   const template = `\ufeffIdentifier,"Full name","Email address",Status,Grade,"Maximum Grade","Grade can be changed","Last modified (submission)","Last modified (grade)","Feedback comments"
 "Participant 101","Ada Lovelace",ada@x.org,s,,10.00,Yes,-,-,
 "Participant 102","Jörg Müller",j@x.org,s,5.00,10.00,Yes,-,"2026-11-01T10:00:00Z",old
 "Participant 103","Zoë O'Neil",z@x.org,s,,10.00,No,-,-,
 `;
 
-  it("gets grade and feedback in the teacher's own worksheet, feedback defused and escaped", () => {
+  it("writes grade and feedback into the teacher's own worksheet, and makes feedback harmless", () => {
     const exported = exportGrades("moodle", four, { template });
     const rows = readTable(text(exported)).rows.map(({ cells }) => cells.map((cell) => cell.text));
     expect(rows[1]?.[4]).toBe("9.5");
@@ -178,7 +178,7 @@ describe("Moodle", () => {
     expect(checkExport("moodle", exported.ok ? exported.files : [], template)).toEqual({ problems: [], changes: 1 });
   });
 
-  it("is told of locked grades, other points, and a worksheet that is none", () => {
+  it("reports locked grades, different points, and a file that is not a worksheet", () => {
     const locked = sheetOf([row("103", "Zoë", graded(1, 1))]);
     const exported = exportGrades("moodle", locked, { template });
     expect(exported.findings).toMatchObject([{ severity: "left out", code: "MOODLE_LOCKED", line: 4 }]);
@@ -192,7 +192,7 @@ describe("Moodle", () => {
     expect(codes(exportGrades("moodle", four))).toEqual(["EXPORT_TEMPLATE"]);
   });
 
-  it("gets all other rows when one has a key that begins like a formula", () => {
+  it("writes all other rows if one key begins like a formula", () => {
     const file = template.replace("j@x.org", "@x.org");
     const both = sheetOf([row("101", "Ada Lovelace", graded(6, 3)), row("102", "Jörg Müller", graded(1, 1))]);
     const exported = exportGrades("moodle", both, { template: file });
@@ -202,7 +202,7 @@ describe("Moodle", () => {
     expect(text(exported)).not.toMatch("Participant 102");
   });
 
-  it("is not rescaled to or from 0 or an empty maximum", () => {
+  it("never rescales to or from 0 or an empty maximum", () => {
     for (const limit of ["", "0.00", "-", "ten"]) {
       const file = template.replaceAll("10.00", limit);
       expect(codes(exportGrades("moodle", four, { template: file, rescale: true }))).toEqual(["EXPORT_RESCALE"]);
@@ -216,7 +216,7 @@ describe("Moodle", () => {
     ).toBe("19");
   });
 
-  it("does not mix ID numbers with participant numbers", () => {
+  it("keeps ID numbers and participant numbers apart", () => {
     const file = `Identifier,"Full name","ID number",Grade,"Maximum Grade","Last modified (grade)"
 "Participant 102","Ada Lovelace",101,,10.00,-
 "Participant 101","Alan Turing",102,,10.00,-
@@ -226,14 +226,14 @@ describe("Moodle", () => {
     expect(rows.map(({ cells }) => cells[3]?.text)).toEqual(["Grade", "3", "5"]);
   });
 
-  it("is written with the comma of the site where it has one", () => {
+  it("uses the site's decimal comma if it has one", () => {
     const german = `ID,"Vollständiger Name",Bewertung,Bestwertung,"Zuletzt geändert (Bewertung)","Feedback als Kommentar"\n"Teilnehmer/in 101","Ada Lovelace",,"10,00",-,\n`;
     const exported = exportGrades("moodle", four, { template: german });
     expect(text(exported)).toMatch('"9,5"');
     expect(checkExport("moodle", exported.ok ? exported.files : [], german)).toEqual({ problems: [], changes: 1 });
   });
 
-  it("says why rows would be skipped", () => {
+  it("explains why rows would be skipped", () => {
     const book = moodleBook(template);
     if (book === null) throw new Error("no book");
     const file = (id: string, grade: string, modified = "-") =>
@@ -251,7 +251,7 @@ describe("Moodle", () => {
     expect(moodleBook("Ident,Arvosana\n")).toBeNull();
   });
 
-  it("finds no change at the second import, whatever the grades", () => {
+  it("causes no change at a second import, with any grades", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 20 }),
@@ -274,8 +274,8 @@ describe("Moodle", () => {
   });
 });
 
-describe("Gradescope and GitHub Classroom", () => {
-  it("get a results.json that Gradescope's rules and our own reader take", () => {
+describe("exporting to Gradescope and GitHub Classroom", () => {
+  it("writes a results.json that Gradescope's rules and our own reader accept", () => {
     const exported = exportGrades("gradescope", four);
     expect(exported).toMatchObject({ ok: true, written: 1, files: [{ name: "gradescope/101/results.json" }] });
     expect(codes(exported)).toEqual(["EXPORT_NO_GRADE", "EXPORT_NO_GRADE", "EXPORT_NO_GRADE"]);
@@ -294,11 +294,11 @@ describe("Gradescope and GitHub Classroom", () => {
     ['{"score":1,"visibility":"never"}', /visibility/],
     ['{"score":1,"tests":{}}', /tests/],
     ["[]", /no object/],
-  ])("%s breaks a rule of Gradescope", (json, problem) => {
+  ])("reports %s as a violation of Gradescope's rules", (json, problem) => {
     expect(gradescopeProblems(json).join()).toMatch(problem);
   });
 
-  it("get results in which Classroom's two ways of counting agree, whatever the points", () => {
+  it("writes results that both of Classroom's calculations count equally, for any points", () => {
     const points = fc.integer({ min: 0, max: 60 }).map((tenths) => tenths / 10);
     fc.assert(
       fc.property(points, fc.integer({ min: 0, max: 16 }), (one, quarters) => {
@@ -313,8 +313,8 @@ describe("Gradescope and GitHub Classroom", () => {
   });
 });
 
-describe("random rubrics", () => {
-  // Points with up to three decimals, as rubrics may have them.
+describe("exporting grades of random rubrics", () => {
+  // Points with up to three decimals, as in real rubrics.
   const criterion = fc.tuple(fc.integer({ min: 1, max: 20_000 }), fc.double({ min: 0, max: 1, noNaN: true }));
   const rubric = fc.array(criterion, { minLength: 1, maxLength: 8 });
   const sheetFor = (all: readonly (readonly [number, number])[]): GradeSheet => {
@@ -333,7 +333,7 @@ describe("random rubrics", () => {
     return { title: "Sheet 3", most: grade.most, criteria: made, rows: [row("1", "Ada", grade, "")] };
   };
 
-  it("are taken by every importer, with the points that were given and no tail of digits", () => {
+  it("is accepted by every importer, with the exact points and no extra digits", () => {
     fc.assert(
       fc.property(rubric, (all) => {
         const sheet = sheetFor(all);
@@ -360,14 +360,14 @@ describe("random rubrics", () => {
     );
   }, 240_000);
 
-  it("are rescaled to what a person gets with a pencil", () => {
+  it("rescales points to the value that exact calculation gives", () => {
     expect(rescalePoints(1.1, 3.3, 10)).toBe("3.33");
     expect(rescalePoints(3.3, 3.3, 100)).toBe("100");
     expect(rescalePoints(0.005, 1, 1)).toBe("0.01");
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 1, max: 9999 }), (points, most) => {
         const [rounded, limit] = [formatPoints(points / 1000, 2), most / 1000];
-        // Rounding up never passes the maximum.
+        // Rounding up never exceeds the maximum.
         const capped = points <= most && Number(rounded) > limit ? String(limit) : rounded;
         expect(rescalePoints(points / 1000, limit, limit)).toBe(capped);
         expect(rescalePoints(most / 1000, most / 1000, 100)).toBe("100");
@@ -376,8 +376,8 @@ describe("random rubrics", () => {
   });
 });
 
-describe("our own table", () => {
-  it("has a row for everybody, a number only for who is graded, and no formula", () => {
+describe("exporting our own table", () => {
+  it("writes a row for every student, a number only for a grade, and no formula", () => {
     const rows = readTable(text(exportGrades("csv", four))).rows.map(({ cells }) => cells.map((cell) => cell.text));
     expect(rows.map((cells) => [cells[5], cells[6]])).toEqual([
       ["status", "total"],
@@ -389,7 +389,7 @@ describe("our own table", () => {
     expect(rows[1]?.at(-1)).toMatch(/^'=HYPERLINK/);
   });
 
-  it("has a column for commits where works came from repositories", () => {
+  it("has a column for commits if submissions came from repositories", () => {
     const commit = "c".repeat(40);
     const rows = [{ ...row("1", "Ada", graded(1, 1)), commit }, row("2", "Alan", graded(1, 2))];
     const table = readTable(text(exportGrades("csv", sheetOf(rows)))).rows.map(({ cells }) =>
@@ -409,7 +409,7 @@ describe("our own table", () => {
     expect(text(exported)).not.toMatch("-12");
   });
 
-  it("never holds a cell that a spreadsheet would run, whatever students write", () => {
+  it("never writes a cell that a spreadsheet would run, whatever students write", () => {
     const evil = fc.string({ unit: fc.constantFrom(..."=+-@\t\r\n ,;\"'ab1") });
     fc.assert(
       fc.property(evil, evil, (name, feedback) => {
@@ -420,7 +420,7 @@ describe("our own table", () => {
     );
   });
 
-  it("is JSON with a version for programs", () => {
+  it("writes JSON with a version for programs", () => {
     expect(JSON.parse(text(exportGrades("json", four)))).toMatchObject({
       version: 1,
       rows: [{ status: "graded" }, {}, {}, {}],
@@ -428,12 +428,12 @@ describe("our own table", () => {
   });
 });
 
-describe("a file's name", () => {
+describe("the file name of a student", () => {
   it.each(["ada", "Ada", "../../etc", "a/b", "con", "", "张伟", "Ada ", "-rf"])("for %j is safe", (key) => {
     expect(fileNameOf(key)).toMatch(/^[A-Za-z0-9@+][A-Za-z0-9._@+-]*$/);
   });
 
-  it("is never shared", () => {
+  it("is unique", () => {
     const keys = ["ada", "Ada", "ADA", "a da", "a_da", "á", "a", "张伟", "张三"];
     expect(new Set(keys.map((key) => fileNameOf(key).toLowerCase())).size).toBe(keys.length);
   });

@@ -1,4 +1,6 @@
-/** `export --to X --template FILE`: the files, and what has to be known before they are handed over. Nothing is written here. */
+/**
+ * Creates the files for `export --to X --template FILE`, and the findings that a person must see first. This code writes nothing to disk.
+ */
 import type { GradeSheet } from "../grade-sheet.ts";
 import { type Exported, refused } from "./export-finding.ts";
 import { type CanvasOptions, toCanvas } from "./to-canvas.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** A name for a student's files that every system takes; two students never share one. */
+/** A file name for a student that works on every system. Two students never have the same name. */
 export function fileNameOf(key: string): string {
   const plain = key
     .normalize("NFKD")
@@ -10,7 +10,7 @@ export function fileNameOf(key: string): string {
     .slice(0, 60)
     .replace(/[. ]+$/, "");
   const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i.test(plain);
-  // Case is no difference on many systems, so a key that is not plain and lower case carries a mark of its own.
+  // Many systems ignore case. So a key that is not plain and lower case gets a unique suffix.
   if (plain === key && key !== "" && key === key.toLowerCase() && !reserved) return plain;
   return `${plain === "" || reserved ? "student" : plain}-${createHash("sha256").update(key).digest("hex").slice(0, 8)}`;
 }

@@ -33,7 +33,7 @@ describe("matching rows of a platform's file with students", () => {
     expect(shown(people, [row(2, "", { email: "7" })])).toEqual([null]);
   });
 
-  it("leaves out a row whose key is one student's and whose name is another's", () => {
+  it("leaves out a row with the key of one student and the name of another", () => {
     const people = [student("a", "Ada Lovelace", { id: "7" }), student("b", "Alan Turing", { id: "8" })];
     expect(shown(people, [row(2, "Turing, Alan", { id: "7" })])).toEqual(["? other name"]);
   });
@@ -49,12 +49,12 @@ describe("matching rows of a platform's file with students", () => {
     expect(shown(people, [row(2, "Schmidt-Meier, Anna", { id: "7" })])).toEqual(["? other name"]);
   });
 
-  it("leaves out a row with an id of one student and an e-mail address of another, whatever its name is", () => {
+  it("leaves out a row with the id of one student and the e-mail address of another, with any name", () => {
     const people = [student("a", "Ada Lovelace", { id: "7" }), student("b", "Alan Turing", { email: "b@x.org" })];
     expect(shown(people, [row(2, "Lovelace, Ada", { id: "7", email: "b@x.org" })])).toEqual(["? several students"]);
   });
 
-  it("leaves out both rows that have keys of one student", () => {
+  it("leaves out both rows if both have keys of one student", () => {
     const people = [student("a", "Ada", { id: "7", login: "ada" })];
     expect(shown(people, [row(2, "Ada", { id: "7" }), row(3, "Ada", { login: "ada" })])).toEqual([
       "? several rows",
@@ -62,7 +62,7 @@ describe("matching rows of a platform's file with students", () => {
     ]);
   });
 
-  it("does not use the name when a key differs, or when the student has a row", () => {
+  it("does not use the name if a key differs, or if the student already has a row", () => {
     const two = [student("1", "Anna Schmidt", { id: "1" }), student("2", "Anna Schmidt", { id: "2" })];
     expect(shown(two, [row(2, "Schmidt, Anna", { id: "1" }), row(3, "Schmidt, Anna", { id: "3" })])).toEqual([
       "1",
@@ -73,7 +73,7 @@ describe("matching rows of a platform's file with students", () => {
     expect(shown(one, [row(2, "Schmidt, Anna", { id: "9" })])).toEqual(["? other key"]);
   });
 
-  it("uses a name that is one student's and one row's when no key can be compared", () => {
+  it("uses a unique name if no key can be compared", () => {
     const people = [student("a", "Ada Lovelace", { login: "ada" }), student("b", "Jörg Müller", { login: "jm" })];
     expect(shown(people, [row(2, "Mueller, Joerg", { id: "5" }), row(3, "Lovelace, Ada", { id: "6" })])).toEqual([
       "b",
@@ -87,7 +87,7 @@ describe("matching rows of a platform's file with students", () => {
     expect(shown(twins, [row(2, "Ada Lovelace")])).toEqual(["? several students"]);
   });
 
-  it("leaves out a row of a student who may be another row, too, if the numbers do not say which", () => {
+  it("leaves out a row of a student who may also be another row, if the numbers do not decide", () => {
     const people = [student("3", "Anna Schmidt", { id: "4" }), student("4", "Anna Schmidt", { id: "5" })];
     const rows = [
       row(2, "Anna Schmidt", { participant: "4", id: "1" }),
@@ -101,7 +101,7 @@ describe("matching rows of a platform's file with students", () => {
     ]);
   });
 
-  it("takes the roster's only number for the kind that the whole file agrees with", () => {
+  it("treats the roster's only number as the kind that fits the whole file", () => {
     const people = [
       student("4", "Ada", { id: "4" }),
       student("5", "Alan", { id: "5" }),
@@ -123,7 +123,7 @@ describe("matching rows of a platform's file with students", () => {
   });
 });
 
-// Each person has keys at the platform. The roster knows some of them. Numbers and logins come from small pools, so that kinds clash.
+// Each person has keys at the platform. The roster contains some of them. Numbers and logins come from small pools, so that kinds clash.
 const pool = 6;
 const people = fc
   .integer({ min: 1, max: pool })
@@ -192,7 +192,7 @@ describe("random classes with clashing keys and shuffled files", () => {
           const owner = all.find(({ platform }) => platform === cells[1]);
           expect(["", String(owner?.points)]).toContain(cells[5]);
         }
-        // The platform's own number is enough, once the roster tells it from the SIS id.
+        // The platform's own number is enough once the roster distinguishes it from the SIS id.
         if (withId && all.some(({ has }) => has?.second)) expect(exported.written).toBe(all.length);
       }),
       { numRuns: inject("thorough") ? 10_000 : 400 },
@@ -229,7 +229,7 @@ describe("random classes with clashing keys and shuffled files", () => {
             "",
           ],
         ]);
-        // Without a participant number and without ID numbers at the platform, a roster's id is taken for the participant's.
+        // Without a participant number and without ID numbers at the platform, a roster's id is treated as the participant number.
         if (!participants && !numbers) return;
         const exported = exportGrades("moodle", sheet, { template: writeTable([header, ...rows]) });
         if (!exported.ok) throw new Error(JSON.stringify(exported.findings));
@@ -244,7 +244,7 @@ describe("random classes with clashing keys and shuffled files", () => {
     );
   });
 
-  it.each(["gradescope", "classroom"] as const)("get one file of their own each for %s", (to) => {
+  it.each(["gradescope", "classroom"] as const)("get a separate file for each student (%s)", (to) => {
     fc.assert(
       fc.property(people, (all) => {
         const exported = exportGrades(

@@ -1,11 +1,12 @@
 /**
- * Decides which row of the platform's file belongs to which student, by the rules of intake (`People` of packages/grading, P1 to P6).
+ * Decides which row of the platform's file belongs to which student, by the rules of the intake (`People` in packages/grading, P1 to P6).
  *
  * M1  Every kind of key has its own namespace. A login never matches an id, and a participant number never matches an ID number.
- * M2  A match needs one equal key. The name must not contradict it, and no other key of the row may be another student's.
+ * M2  A match needs one equal key. The name must not contradict it, and no other key of the row may belong to another student.
  * M3  A row with two possible students, or a student with two possible rows, is not decided: all of them are left out and named.
- * M4  A name alone decides only when it is one student's and one row's, and no key that both sides have differs.
- * M5  A row that fits only the names of students who have other rows belongs to nobody in the class: platforms list namesakes too.
+ * M4  A name alone decides only if one student and one row have it, and no key that both sides have differs.
+ * M5  A row that fits only the names of students who have other rows belongs to no student of the class: platforms also list other people
+ *     with equal names.
  *
  * The result does not depend on the order of rows or students. Pure.
  */
@@ -22,15 +23,15 @@ export interface TemplateRow {
   readonly keys: RowKeys;
 }
 
-/** Why a row gets no grade although a student may belong to it. */
+/** Why a row gets no grade although it may belong to a student. */
 export type RowDoubt =
-  /** M3. */
+  /** See M3 in the file header. */
   | { readonly is: "several students"; readonly students: readonly GradeRow[] }
-  /** M3: `lines` has the lines of all rows that may be this student's. */
+  /** M3: `lines` contains the numbers of all lines that may belong to this student. */
   | { readonly is: "several rows"; readonly student: GradeRow; readonly lines: readonly number[] }
-  /** M2. */
+  /** See M2 in the file header. */
   | { readonly is: "other name"; readonly student: GradeRow }
-  /** M4. */
+  /** See M4 in the file header. */
   | { readonly is: "other key"; readonly student: GradeRow; readonly kind: KeyKind };
 
 type RowMatch =
@@ -39,15 +40,15 @@ type RowMatch =
   | { readonly is: "nobody" };
 
 export interface RowMatches {
-  /** By the row's place in what was given. */
+  /** The match of each row, by its index. */
   readonly rows: readonly RowMatch[];
-  /** Students with no row, and with no doubt about one. */
+  /** Students without a row and without a doubtful one. */
   readonly left: readonly GradeRow[];
 }
 
 /**
- * A roster often has one number and does not say which of the platform's it is: `alsoId` names the other kind that a student's id may
- * be. The whole file decides (see kindsOfId). A student with a key of that kind shows that the roster tells the two apart.
+ * A roster often has one number, and it is unknown which of the platform's numbers it is. `alsoId` names the other kind that a student's id
+ * may be. The whole file decides (see kindsOfId). A student with a key of that kind shows that the roster distinguishes the two.
  */
 export function matchRows(
   students: readonly GradeRow[],
@@ -69,7 +70,7 @@ export function matchRows(
     doubtful({ is: "several rows", student: toRow(student), lines: places.map((at) => template[at]?.line ?? 0) });
   const named = placesByName(people, template);
 
-  /** M4, M5. */
+  /** See M4 and M5 in the file header. */
   const byName = (clue: RowClue, among: readonly Student[]): RowMatch => {
     const free = among.filter((student) => !placesOf.has(student));
     const kinds = free.map((student) => differingKind(student, clue));
@@ -93,7 +94,7 @@ export function matchRows(
       case "keys differ":
         return severalStudents(one.among);
       case "name differs":
-        // People names the student with the key first.
+        // `People` lists the student with the key first.
         return first === undefined ? { is: "nobody" } : doubtful({ is: "other name", student: toRow(first) });
       case "namesakes":
       case "another key":
@@ -121,11 +122,11 @@ function clueOf({ keys, name }: TemplateRow, idKinds: IdKinds): RowClue {
 }
 
 interface RowClue extends Clue {
-  /** `cell`: the kind of key that the platform says it is. */
+  /** `cell` is the kind of key that the platform's column contains. */
   readonly keys: readonly { readonly cell: KeyKind; readonly kinds: readonly KeyKind[]; readonly text: string }[];
 }
 
-/** Students who may be the row's by a key (M3). */
+/** Students to whom the row may belong by a key (M3). */
 function keyed(one: Identified<Student>): readonly Student[] {
   if (one.is === "one") return one.by === "key" ? [one.who] : [];
   return one.is === "question" && one.why === "keys differ" ? one.among : [];
@@ -144,7 +145,7 @@ function studentsOf(row: RowMatch): readonly GradeRow[] {
   return row.doubt.is === "several students" ? row.doubt.students : [row.doubt.student];
 }
 
-/** The kind whose keys find more students. If both find the same number, either may be meant, and both are compared. */
+/** The kind whose keys find more students. If both find the same number, either is possible, and both are compared. */
 function kindsOfId(
   people: People<Student>,
   students: readonly GradeRow[],
@@ -162,7 +163,7 @@ function kindsOfId(
   return own > also ? ["id"] : [alsoId];
 }
 
-/** The first kind of key that both the row and the student have, and that differs; null: none. */
+/** The first kind of key that both the row and the student have and that differs. null: none. */
 function differingKind(student: Student, { keys }: RowClue): KeyKind | null {
   for (const { cell, kinds, text } of keys) {
     const own = kinds.flatMap((kind) => (given(student[kind]) ? (student[kind] ?? []) : []));

@@ -1,4 +1,4 @@
-/** Where each student has a file of their own: one without a grade gets none, which is said and is no zero. */
+/** Used by targets with one file per student: a student without a grade gets no file, which is reported and is not a zero. */
 import { type GradeRow, statusOf } from "../grade-sheet.ts";
 import type { ExportFinding } from "./export-finding.ts";
 

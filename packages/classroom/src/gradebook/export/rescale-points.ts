@@ -1,22 +1,25 @@
 /**
- * Brings points of the rubric to the maximum of a platform. Pure.
+ * Rescales points of the rubric to the maximum of a platform. Pure.
  *
- * R1  Nothing is rescaled to or from a maximum of 0, or one that is no number: that is an error, never a zero.
+ * R1  Points are never rescaled to or from a maximum of 0 or an invalid maximum: that is an error, never a zero.
  */
 import { roundPoints, scalePoints } from "@markmill/grading";
 
-/** A number as platforms write it, with a point or a comma. null: it is none. */
+/** Reads a number in the platforms' form, with a point or a comma. null: not a number. */
 export function readMaximum(text: string): number | null {
   const plain = text.trim().replace(",", ".");
   return /^\d{1,9}(?:\.\d{1,6})?$/.test(plain) ? Number(plain) : null;
 }
 
-/** The rubric's points and the platform's maximum are the same number of points. */
+/** Whether the rubric's maximum and the platform's are the same number of points. */
 export function isSameMaximum(one: number, other: number): boolean {
   return roundPoints(one) === roundPoints(other);
 }
 
-/** Points of `from` as points of `to`, at two decimals and never above `to`. Throws where a maximum is not above 0 (R1). */
+/**
+ * Rescales points with the maximum `from` to the maximum `to`, with two decimals and never above `to`. Throws if a maximum is not above 0
+ * (R1).
+ */
 export function rescalePoints(points: number, from: number, to: number): string {
   if (!(from > 0 && to > 0)) throw new RangeError("points are rescaled only between maxima above 0");
   const value = scalePoints(points, to, from, 2);

@@ -1,4 +1,4 @@
-/** What is said of rows and students that the platform's file leaves out, in the same words for every platform. Pure. */
+/** Builds the findings about rows and students that the platform's file leaves out, with the same texts for every platform. Pure. */
 import { formatPoints, type GradeRow, statusOf } from "../grade-sheet.ts";
 import type { ExportFinding } from "./export-finding.ts";
 import type { KeyKind, RowDoubt, TemplateRow } from "./match-rows.ts";
@@ -11,7 +11,7 @@ const kindNames: Record<KeyKind, string> = {
   email: "e-mail address",
 };
 
-/** A row that may be somebody's, and gets nothing. */
+/** A row that may belong to a student and gets no grade. */
 export function doubtFinding(row: TemplateRow, doubt: RowDoubt): ExportFinding {
   const concerned = doubt.is === "several students" ? doubt.students : [doubt.student];
   const severity = concerned.some(({ grade }) => grade?.total != null) ? "left out" : "warning";
@@ -49,7 +49,7 @@ export function doubtFinding(row: TemplateRow, doubt: RowDoubt): ExportFinding {
   }
 }
 
-/** A student with a grade and no row. */
+/** A student with a grade and without a row. */
 export function noRowFinding(row: GradeRow, file: string): ExportFinding {
   return {
     severity: row.grade?.total == null ? "warning" : "left out",
@@ -60,7 +60,7 @@ export function noRowFinding(row: GradeRow, file: string): ExportFinding {
   };
 }
 
-/** A row whose key a spreadsheet would compute. */
+/** A row with a key that a spreadsheet would compute. */
 export function formulaFinding(line: number | null, key: string, student: string, fix: string): ExportFinding {
   return {
     ...{ severity: "left out", code: "EXPORT_KEY_FORMULA", line },
@@ -83,7 +83,7 @@ export function pointsFinding(
   };
 }
 
-/** R1 of rescale-points.ts. */
+/** See R1 in rescale-points.ts. */
 export function rescaleFinding(line: number | null, most: number, given: string): ExportFinding {
   return {
     ...{ severity: "error", code: "EXPORT_RESCALE", line },
@@ -92,12 +92,12 @@ export function rescaleFinding(line: number | null, most: number, given: string)
   };
 }
 
-/** A name, and the key where it says more. */
+/** The name, and the key if it differs. */
 function nameOf({ student }: GradeRow): string {
   return student.name === student.key ? student.name : `${student.name} (${student.key})`;
 }
 
-/** Two rows may tell the same of a student: it is said once. */
+/** Two rows can cause the same finding about a student. It is reported once. */
 export function onceEach(findings: readonly ExportFinding[]): readonly ExportFinding[] {
   const said = new Set<string>();
   return findings.filter(({ code, message }) => {

@@ -1,6 +1,6 @@
 /**
- * The gradebook file of Canvas, made from the one the teacher exported: only that has the ids. The file that goes back holds the
- * student columns and one assignment, so that nothing else can change. A cell without a grade stays as it was, and a row that cannot be
+ * Writes the gradebook file of Canvas, based on the one that the teacher exported, because only that has the ids. The written file contains
+ * the student columns and one assignment, so that no other grade can change. A cell without a grade stays unchanged. A row that cannot be
  * written is left out and named.
  */
 import { looksLikeFormula } from "../../csv/formula.ts";
@@ -14,9 +14,9 @@ import { isSameMaximum, readMaximum, rescalePoints } from "./rescale-points.ts";
 import { doubtFinding, formulaFinding, noRowFinding, onceEach, pointsFinding, rescaleFinding } from "./row-findings.ts";
 
 export interface CanvasOptions {
-  /** Title or id of the assignment's column; the sheet's title otherwise. */
+  /** Title or id of the assignment's column. Default: the sheet's title. */
   readonly assignment?: string;
-  /** Points of the rubric are brought to those of the assignment. */
+  /** Rescale points of the rubric to those of the assignment. */
   readonly rescale?: boolean;
 }
 
@@ -137,7 +137,7 @@ function rowOf(row: Row, header: readonly string[], last: number): TemplateRow {
   return { line: row.line, name: row.cells[0]?.text.trim() ?? "", keys };
 }
 
-/** Canvas adds a made-up student, "Student, Test", at the end, and lines about posting. */
+/** Canvas adds a test student, "Student, Test", at the end, and lines about posting. */
 function isStudent(row: Row): boolean {
   const name = row.cells[0]?.text.trim() ?? "";
   return name !== "" && !/^student, test$/i.test(name);

@@ -1,7 +1,7 @@
 /**
- * For GitHub Classroom's reporter: one runner per criterion. Its console shows the share of passed tests times max_score, its notice the
- * sum of scores. Points are cut into equal tests, of which as many pass as make both numbers the points of the criterion. Where that
- * takes too many tests, a second runner has the points that are missing.
+ * Writes results for GitHub Classroom's reporter: one runner per criterion. Its console shows the share of passed tests times max_score,
+ * and its notice shows the sum of scores. The points are divided into equal tests, so that both numbers equal the points of the criterion.
+ * If that takes too many tests, a second runner holds the missing points.
  */
 import { sumPoints } from "@markmill/grading";
 import type { GradeRow, GradeSheet } from "../grade-sheet.ts";
@@ -9,7 +9,7 @@ import type { Exported, ExportedFile, ExportFinding } from "./export-finding.ts"
 import { fileNameOf } from "./file-name.ts";
 import { noGrade } from "./no-grade.ts";
 
-/** A student reads the tests one by one. */
+/** A student sees every single test. */
 const MOST_PIECES = 1_000;
 
 export function toClassroom(sheet: GradeSheet): Exported {
@@ -76,7 +76,7 @@ function thousandths(points: number): number {
   return Math.round(points * 1000);
 }
 
-/** The largest piece that both numbers are made of. */
+/** The largest part that divides both numbers. */
 function greatestDivisor(one: number, other: number): number {
   let [a, b] = [one, other];
   while (b !== 0) [a, b] = [b, a % b];

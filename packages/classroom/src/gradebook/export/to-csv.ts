@@ -1,4 +1,4 @@
-// Our own table: everything there is to say about each student, in cells a spreadsheet takes for text.
+// Writes our own table: all data about each student, in cells that a spreadsheet reads as text.
 import { guardCell, looksLikeFormula } from "../../csv/formula.ts";
 import { writeTable } from "../../csv/write-table.ts";
 import { formatPoints, type GradeSheet, statusOf } from "../grade-sheet.ts";

@@ -1,4 +1,4 @@
-// One results.json per student, as an autograder for Gradescope hands it back.
+// Writes one results.json per student, in the format of a Gradescope autograder.
 import type { CriterionGrade } from "@markmill/grading";
 import { formatPoints, type GradeRow, type GradeSheet } from "../grade-sheet.ts";
 import type { Exported, ExportedFile, ExportFinding } from "./export-finding.ts";
@@ -24,7 +24,7 @@ export function toGradescope(sheet: GradeSheet): Exported {
 function resultsOf(sheet: GradeSheet, row: GradeRow, total: number): string {
   const tests = (row.grade?.criteria ?? []).map((one, index) => testOf(sheet, one, index));
   const results = {
-    // Penalties are in here and in no test: the score overrides the sum.
+    // The score includes penalties, which no test contains. It overrides the sum of the tests.
     score: total,
     output: row.feedback.replaceAll("\r\n", "\n"),
     output_format: "text",

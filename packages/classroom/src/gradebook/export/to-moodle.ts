@@ -1,6 +1,6 @@
 /**
- * Moodle's grading worksheet, made from the one the teacher downloaded: its headers are in the site's language, and its times say
- * which grade is newer. Only grade and feedback are written; every other cell stays.
+ * Writes Moodle's grading worksheet, based on the one that the teacher downloaded: its headers are in the site's language, and its times
+ * show which grade is newer. Only grade and feedback are written; every other cell stays unchanged.
  */
 import { guardCell, looksLikeFormula } from "../../csv/formula.ts";
 import { type Row, readTable } from "../../csv/read-table.ts";
@@ -125,7 +125,7 @@ export function toMoodle(sheet: GradeSheet, template: string, options: MoodleOpt
       // Moodle keeps five decimals, so points that are not rescaled stay exact.
       const value = differs && limit !== null ? rescalePoints(total, sheet.most, limit) : formatPoints(total);
       if (isNo(cell(row, locked))) {
-        // Moodle would skip the row without a word. The grade that stands may be the same one.
+        // Moodle would silently skip the row. The existing grade may be the same one, which needs no warning.
         if (readMaximum(cell(row, grade)) !== Number(value)) {
           note(
             "left out",

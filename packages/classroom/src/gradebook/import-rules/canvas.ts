@@ -1,6 +1,6 @@
 /**
- * What Canvas makes of a gradebook file, from the rules of its importer; written apart from what writes such files, to check it.
- * A gradebook in, the same file again: nothing may change the second time.
+ * Simulates Canvas' import of a gradebook file, from the rules of its importer. The code is independent of the export, in order to check
+ * it. If an exported gradebook is imported again, nothing may change.
  */
 import { readTable } from "../../csv/read-table.ts";
 
@@ -12,7 +12,7 @@ export interface CanvasBook {
     readonly name: string;
   }[];
   readonly assignments: readonly { readonly id: string; readonly title: string; readonly points: number | null }[];
-  /** By student id and assignment id, as text; EX for excused. */
+  /** Scores by student id and assignment id, as text. EX means excused. */
   readonly scores: Readonly<Record<string, string>>;
 }
 
@@ -111,7 +111,7 @@ export function importCanvas(book: CanvasBook, file: string): CanvasImport {
   return { error: null, newAssignments, newStudents, pointsChanged, changes, after: { ...book, assignments, scores } };
 }
 
-/** A gradebook as an exported file shows it. */
+/** Reads a gradebook from an exported file. */
 export function canvasBook(file: string): CanvasBook {
   const text = file.replace(/^\ufeff/, "");
   const [header = [], ...rows] = readTable(text, guess(text)).rows.map((row) =>
@@ -140,7 +140,7 @@ export function canvasBook(file: string): CanvasBook {
   };
 }
 
-/** Semicolon or comma, whichever the first three lines have more of. */
+/** Semicolon or comma: the more frequent one in the first three lines. */
 function guess(text: string): "," | ";" {
   const lines = text.split("\n", 3).join("");
   return lines.split(";").length > lines.split(",").length ? ";" : ",";

@@ -1,4 +1,4 @@
-/** `export --check`: the file as the platform's importer would take it, before it is written. Says what it would do, and what not. */
+/** Implements `export --check`: simulates the platform's import of the file before it is written, and reports the results. */
 import type { ExportedFile } from "../export/export-finding.ts";
 import type { ExportTarget } from "../export/export-grades.ts";
 import { canvasBook, importCanvas } from "./canvas.ts";
@@ -7,9 +7,9 @@ import { gradescopeProblems } from "./gradescope.ts";
 import { importMoodle, moodleBook } from "./moodle.ts";
 
 export interface ExportCheck {
-  /** Empty: the importer takes the file as it is meant. */
+  /** Empty: the importer accepts the file as intended. */
   readonly problems: readonly string[];
-  /** Cells or rows that the import changes. */
+  /** The number of cells or rows that the import changes. */
   readonly changes: number;
 }
 
@@ -54,7 +54,7 @@ export function checkExport(to: ExportTarget, files: readonly ExportedFile[], te
         const second = importMoodle(first.after, text, Number.MAX_SAFE_INTEGER, true);
         changes += first.updates.length;
         if (first.error !== null) problems.push(first.error);
-        // A row without a grade, or with the one there is, is meant to be passed over.
+        // A row without a grade, or with an equal one, is skipped on purpose.
         for (const { id, why } of first.skipped)
           if (why !== "empty" && why !== "equal") problems.push(`would skip participant ${id} without a word: ${why}`);
         if (second.updates.length > 0) problems.push("would change again when imported twice");

@@ -1,4 +1,4 @@
-/** GitHub Classroom's reporter, as it counts: once for its table, once for the notice. Both must be the grade. */
+/** Simulates how GitHub Classroom's reporter adds up points: once for its table, once for the notice. Both must equal the grade. */
 export interface ClassroomTotals {
   readonly table: number;
   readonly notice: number;

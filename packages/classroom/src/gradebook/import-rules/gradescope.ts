@@ -1,4 +1,4 @@
-/** What Gradescope takes for results: rule by rule from its published format, apart from what reads and writes them here. */
+/** Checks results by the rules of Gradescope's published format. The code is independent of our own reader and writer. */
 import { isRecord } from "@markmill/base/json";
 
 export function gradescopeProblems(text: string): string[] {

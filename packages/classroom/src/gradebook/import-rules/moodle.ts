@@ -1,6 +1,6 @@
 /**
- * What Moodle makes of a grading worksheet: which rows it takes, and which it passes over without a word. Written apart from what
- * writes such files, to check it.
+ * Simulates Moodle's import of a grading worksheet: which rows it accepts, and which it silently skips. The code is independent of the
+ * export, in order to check it.
  */
 import { readTable } from "../../csv/read-table.ts";
 
@@ -20,11 +20,11 @@ interface MoodleRow {
   readonly grade: number | null;
   readonly feedback: string;
   readonly locked: boolean;
-  /** Seconds since 1970; 0: never graded. */
+  /** Seconds since 1970. 0: never graded. */
   readonly modified: number;
 }
 
-/** As sites in these languages write the worksheet's header. */
+/** The worksheet's header in these languages. */
 const languages = [
   {
     identifier: "Identifier",
@@ -60,7 +60,7 @@ const languages = [
   },
 ];
 
-/** What a worksheet says of the grades it was made from; null: its language is not known here. */
+/** The grades that a worksheet was made from. null: its language is not known here. */
 export function moodleBook(file: string): MoodleBook | null {
   const [header = [], ...body] = readTable(file).rows.map((row) => row.cells.map((cell) => cell.text.trim()));
   const words = languages.find(({ identifier, grade, modified }) =>
@@ -150,7 +150,7 @@ function refusal(
   if (grade < 0) return "negative";
   if (grade > most) return "above maximum";
   if (known.locked) return "locked";
-  // A grade that was given after the worksheet was downloaded, by more than a minute.
+  // The grade was given more than a minute after the worksheet was downloaded.
   return !ignoreModified && known.modified > fileModified + 60 ? "newer" : null;
 }
 

@@ -1,10 +1,11 @@
 /**
- * The teacher's report: how the class did, which criterion and test cost most points, which submissions need a look, and last the cost. One
- * file that loads nothing. Without scripts it is complete; with them its table can be sorted and searched.
+ * Writes the teacher's report: the results of the class, the criterion and test that cost most points, the submissions that need a human
+ * decision, and at the end the cost. It is one file that loads nothing. Without scripts it is complete; with them its table can be sorted
+ * and searched.
  *
- * C1  Words of students, models and tests are text, never markup. Links lead to the students' reports beside this file, or into it.
- * C2  A row without a grade says why.
- * C3  The row of a student names the submissions of the student that do not count.
+ * C1  Words of students, models and tests are text, never markup. Links lead to the students' reports beside this file, or to places in it.
+ * C2  A row without a grade gives the reason.
+ * C3  The row of a student names the student's submissions that do not count.
  */
 import { meanPoints, scalePoints, sumPoints } from "@markmill/grading";
 import { formatPoints, type GradeRow, type GradeSheet, statusOf } from "../grade-sheet.ts";
@@ -15,21 +16,21 @@ import { tableScript } from "./table-script.ts";
 
 export interface ClassReportInput {
   readonly sheet: GradeSheet;
-  /** When it was made, as it shall be shown. */
+  /** The time of writing, as shown in the report. */
   readonly at: string;
-  /** Per student key: dollars, null where a price is unknown; milliseconds from start to grade. */
+  /** Per student key: dollars, null if a price is unknown; milliseconds from start to grade. */
   readonly work: ReadonlyMap<string, { readonly dollars: number | null; readonly ms: number | null }>;
-  /** Per student key: where the student's report lies, from this file. */
+  /** Per student key: the path of the student's report, relative to this file. */
   readonly links?: ReadonlyMap<string, string>;
-  /** Per student key: submissions of the student that do not count, as they shall be shown. */
+  /** Per student key: submissions of the student that do not count, as shown in the report. */
   readonly uncounted?: ReadonlyMap<string, readonly string[]>;
   /** Files that belong to no student. */
   readonly unmatched: readonly string[];
-  /** Submissions with the very same content, each by its people. */
+  /** Submissions with exactly the same content, each shown by its people. */
   readonly identical?: readonly (readonly string[])[];
-  /** Submissions that were too long, or too many, to compare as a whole and with all others. */
+  /** Submissions that were compared only in part, because they are too long or too many. */
   readonly comparedPartly?: readonly string[];
-  /** Pairs to look at; never a judgement. */
+  /** Pairs for a person to compare. They are not a judgement. */
   readonly similar: readonly { readonly one: string; readonly other: string; readonly similarity: number }[];
 }
 
@@ -104,7 +105,7 @@ function tilesOf({ sheet, work }: ClassReportInput, totals: readonly number[]): 
   ];
 }
 
-/** A test counts once for a student, in however many criteria it stands. */
+/** A test counts once for a student, even if it belongs to several criteria. */
 function testsSection({ rows }: GradeSheet): readonly Section[] {
   const tests = new Map<string, { failed: number; all: number }>();
   for (const { grade } of rows) {
@@ -197,7 +198,7 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
   return `<div class="wide" tabindex="0"><table><thead><tr>${cells(header, "th")}</tr></thead><tbody>${rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("")}</tbody></table></div>`;
 }
 
-/** C2. */
+/** See C2 in the file header. */
 function whyOf({ grade }: GradeRow): string {
   if (grade === null || grade.outcome.is === "graded") return "";
   const { why } = grade.outcome;
@@ -234,7 +235,7 @@ function number(points: number | null): string {
   return `<td class="number" data-value="${points ?? ""}">${points === null ? "–" : formatPoints(points)}</td>`;
 }
 
-/** At most ten, of a round width; the last takes the full points in. */
+/** At most ten bins of a round width. The last one includes the full points. */
 function bins(totals: readonly number[], most: number): Bar[] {
   const width = [0.5, 1, 2, 5, 10, 20, 50, 100, 1000].find((one) => most / one <= 10) ?? most / 10;
   const count = Math.max(1, Math.ceil(most / width));
@@ -288,7 +289,7 @@ function mostOf(
     .slice(0, 12);
 }
 
-/** Exact points: the mean of the two in the middle has no binary tail. */
+/** Exact points: the mean of the two middle values has no binary rounding error. */
 function medianPoints(points: readonly number[]): number {
   const sorted = [...points].sort((one, other) => one - other);
   const middle = sorted.length >> 1;

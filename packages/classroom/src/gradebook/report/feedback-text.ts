@@ -1,5 +1,5 @@
 /**
- * Feedback as plain text, for a platform that takes one text per student. Like a report, it quotes words of models and people under their
+ * Writes feedback as plain text, for a platform with one text per student. Like a report, it quotes words of models and people with their
  * author. Empty: there is no total.
  */
 import { reportWriter } from "./report-texts.ts";
@@ -25,7 +25,7 @@ export function feedbackText(input: Pick<ReportInput, "grade" | "criteria" | "re
   return lines.join("\n");
 }
 
-/** A line of others cannot begin a line of its own. */
+/** A text by others stays on one line, so it cannot imitate a line of ours. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }

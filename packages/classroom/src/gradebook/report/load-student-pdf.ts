@@ -1,6 +1,6 @@
 /**
- * Reports on paper are written in a thread of their own. Its libraries cost 0.15 s of processor time, which most commands never need, and the
- * letters of a long report in some scripts take many seconds to lay out.
+ * Writes PDF reports in a separate thread. Its libraries take 0.15 s of processor time to load, and most commands do not need them. A long
+ * report in some scripts takes many seconds to lay out.
  */
 import { createThreadCalls } from "@markmill/base";
 import type { studentPdf as write } from "./student-pdf.ts";

@@ -1,11 +1,11 @@
-// Text of students and models in reports. Everything that is not ours passes one of these.
+// Escapes the text of students and models in reports. All text that is not ours passes one of these functions.
 
-/** For HTML, text and attributes alike. Invisible and direction-changing characters are shown, since they hide things. */
+/** For HTML text and attributes. Invisible and direction-changing characters are made visible, because they can hide text. */
 export function html(text: string): string {
   return visible(text).replaceAll(/[&<>"'`]/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
-/** For Markdown: nothing in it is a heading, a link, a picture, HTML or a table's bar. One line. */
+/** For Markdown: the result contains no heading, link, picture, HTML or table separator. One line. */
 export function markdown(text: string): string {
   return (
     visible(text)
@@ -16,12 +16,12 @@ export function markdown(text: string): string {
       )
       .replaceAll(/^(\d+)([.)])/g, "$1\\$2")
       .replace(/^-/, "\\-")
-      // Renderers make links of bare addresses too.
+      // Renderers also turn bare addresses into links.
       .replaceAll(/(https?|ftp|mailto|www)([:.])/gi, "$1\u200b$2")
   );
 }
 
-/** A code block whose fence is longer than any in the text. */
+/** A code block with a fence that is longer than any in the text. */
 export function codeBlock(text: string, language = ""): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);

@@ -1,13 +1,13 @@
 /**
- * The frame of a report: one HTML file that loads nothing. A page without a script may run nothing; a page with one may run only that
- * script, by its hash.
+ * The frame of a report: one HTML file that loads nothing. A page without a script forbids all scripts. A page with our script allows only
+ * this one, by its hash.
  */
 import { createHash } from "node:crypto";
 import { html } from "./markup.ts";
 
 export interface PageOptions {
   readonly language?: string;
-  /** Ours alone, and the same for every page: no word of a class is in it. */
+  /** Our own script, equal for every page. It contains no data of a class. */
   readonly script?: string;
 }
 

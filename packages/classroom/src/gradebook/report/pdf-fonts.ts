@@ -1,11 +1,11 @@
 /**
- * Fonts for reports on paper.
+ * Provides the fonts for PDF reports.
  *
- * P1  DejaVu has most alphabets, Arabic and Hebrew included. Noto fonts have Chinese, Japanese, Korean, Devanagari, Tamil, Thai and emoji;
+ * P1  DejaVu has most alphabets, including Arabic and Hebrew. Noto fonts have Chinese, Japanese, Korean, Devanagari, Tamil, Thai and emoji;
  *     only the files with the needed letters are opened.
  * P2  A Noto file is a variable WOFF2 font. The PDF library copies outlines from such a file by offsets that WOFF2 does not have, and its
- *     letters come out blank. So each file is made a plain TrueType font of one weight first.
- * P3  A letter that no font has is written as its number: no letter vanishes silently.
+ *     letters are blank. So each file is first converted to a plain TrueType font of one weight.
+ * P3  A letter that no font has is written as its number: no letter disappears silently.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -29,7 +29,7 @@ const faces: Readonly<Record<Face, string>> = {
 };
 const weights: Readonly<Record<Face, number>> = { plain: 400, bold: 700, mono: 400 };
 
-/** Han letters are drawn as the language of the text writes them. */
+/** Chinese characters are drawn in the form that the language of the text uses. */
 function wideFonts(text: string): readonly string[] {
   const others = ["noto-sans-devanagari", "noto-sans-tamil", "noto-sans-thai", "noto-emoji"];
   if (/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text))
@@ -41,14 +41,14 @@ function wideFonts(text: string): readonly string[] {
 const bytes = new Map<string, Buffer>();
 const opened = new Map<string, Font | null>();
 
-/** By the name that a run gives. Fonts stay in memory for all reports of this process. */
+/** Returns the font with the name that a run contains. Fonts stay in memory for all reports of this process. */
 export function fontBytes(name: string): Buffer {
   const known = bytes.get(name) ?? readFileSync(require.resolve(name));
   bytes.set(name, known);
   return known;
 }
 
-/** Opens every font that these texts need. Without it `fontRuns` writes wide letters as numbers. */
+/** Opens every font that these texts need. Otherwise `fontRuns` writes such letters as numbers. */
 export async function loadFonts(texts: Iterable<string>): Promise<void> {
   for (const text of texts) {
     const fonts = wideFonts(text);
@@ -82,13 +82,13 @@ export function fontRuns(text: string, face: Face): FontRun[] {
   return runs;
 }
 
-/** The text in numbers, for a font whose rules the PDF library cannot follow. */
+/** Writes the text as code points, for a font whose rules the PDF library cannot follow. */
 export function numbersOf(text: string, face: Face): FontRun {
   const points = [...text].map((letter) => `\u27e8${(letter.codePointAt(0) ?? 0).toString(16)}\u27e9`);
   return { font: faces[face], text: points.join("") };
 }
 
-/** Composed, since a file system may have decomposed the name; without selectors of the emoji style, which no font draws. */
+/** Composes letters, because a file system may have decomposed a name. Removes selectors of the emoji style, which no font draws. */
 function readable(text: string): string {
   return visible(text.normalize("NFC")).replaceAll(/[\ufe0e\ufe0f]/g, "");
 }
@@ -117,7 +117,7 @@ function has(name: string, point: number): boolean {
 
 interface FontPart {
   readonly file: string;
-  /** All letters of the file. */
+  /** The code points of all letters in the file. */
   readonly ranges: readonly (readonly [from: number, to: number])[];
 }
 
@@ -125,7 +125,7 @@ function nameOf({ file }: FontPart, weight: number): string {
   return `${file}@${weight}`;
 }
 
-/** P2. */
+/** See P2 in the file header. */
 async function openPart(part: FontPart, weight: number): Promise<void> {
   const name = nameOf(part, weight);
   if (bytes.has(name)) return;
@@ -139,10 +139,10 @@ async function openPart(part: FontPart, weight: number): Promise<void> {
 }
 
 const parts = new Map<string, readonly FontPart[]>();
-/** By font and letter: a text has few different letters, and a font hundreds of ranges. */
+/** A cache by font and letter: a text has few different letters, and a font has hundreds of ranges. */
 const partsFound = new Map<string, Map<number, FontPart | null>>();
 
-/** Each package says in unicode.json which of its files has which letters. */
+/** The file unicode.json of each package lists which of its files has which letters. */
 function partFor(font: string, point: number): FontPart | null {
   const ofFont = partsFound.get(font) ?? new Map<number, FontPart | null>();
   partsFound.set(font, ofFont);

@@ -1,9 +1,9 @@
 /**
- * Breaks text into lines of a given width. Pure: the caller says how wide a piece is.
+ * Breaks text into lines of a given width. Pure: the caller measures the pieces.
  *
- * L1  Every letter of the text stands in some line; only spaces at a break are dropped. Line ends of the text stay.
- * L2  A word wider than the line is broken between letters as readers see them. Chinese and Japanese break anywhere.
- * L3  Words of Arabic and Hebrew run from right to left within a line; each word is drawn by its font in the right direction.
+ * L1  Every letter of the text is in some line; only spaces at a break are dropped. Line ends of the text stay.
+ * L2  A word wider than the line is broken between visible letters. Chinese and Japanese break anywhere.
+ * L3  Words of Arabic and Hebrew run from right to left within a line; the font draws each word in the right direction.
  */
 import type { FontRun } from "./pdf-fonts.ts";
 
@@ -71,7 +71,7 @@ function wordsOf(text: string): readonly string[] {
   );
 }
 
-/** L3. */
+/** See L3 in the file header. */
 function inReadingOrder(line: readonly Piece[]): readonly Piece[] {
   if (!line.some(isRightToLeft)) return line;
   const out: Piece[] = [];
@@ -99,7 +99,7 @@ function isRightToLeft({ text }: FontRun): boolean {
   return /[\p{Script=Arabic}\p{Script=Hebrew}]/u.test(text);
 }
 
-/** Pieces of one font are drawn together, unless their order was turned round. */
+/** Pieces of one font are drawn together, unless their order was reversed. */
 function merge(line: readonly Piece[]): Line {
   const out: { font: string; text: string }[] = [];
   for (const { font, text } of line) {

@@ -1,6 +1,6 @@
 /**
- * Who reviewed a grade, as a student may read it. The record has what the machine knew: a login, or the name of a key. A name that stands
- * for a machine, a key or an administrator's account names no person: null.
+ * Returns the reviewer's name for a student. The record may contain a login or the name of a key. A name that stands for a machine, a key
+ * or an administrator's account is no person: null.
  */
 export function personName(by: string): string | null {
   const name = by.trim();

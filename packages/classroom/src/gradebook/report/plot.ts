@@ -1,14 +1,14 @@
-// Bars without scripts. Each plot says in words what it shows, for who cannot see it.
+// Draws bar plots without scripts. Each plot has a text description for readers who cannot see it.
 import { html } from "./markup.ts";
 
 export interface Bar {
   readonly label: string;
   readonly value: number;
-  /** As it is written beside the bar. */
+  /** The text beside the bar. */
   readonly shown: string;
 }
 
-/** Upright bars that share one axis. */
+/** Vertical bars that share one axis. */
 export function histogram(title: string, bars: readonly Bar[]): string {
   const [width, height, bottom, top] = [Math.max(320, bars.length * 56), 190, 28, 22];
   const most = Math.max(1, ...bars.map(({ value }) => value));
@@ -29,7 +29,7 @@ export function histogram(title: string, bars: readonly Bar[]): string {
   );
 }
 
-/** Lying bars, each with its own words. On a narrow screen the words stand above their bar. */
+/** Horizontal bars, each with its own label. On a narrow screen the label is above its bar. */
 export function barList(
   title: string,
   bars: readonly Bar[],

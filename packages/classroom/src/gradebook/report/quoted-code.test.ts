@@ -4,7 +4,7 @@ import { quotedCode } from "./quoted-code.ts";
 const lines = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}`).join("\n");
 
 describe("the quoted files of a report", () => {
-  it("shows only quoted files, and marks every line of a quotation", () => {
+  it("include only quoted files, with every line of a quotation marked", () => {
     const sources = new Map([
       ["a.js", "one\ntwo\nthree\nfour\n"],
       ["b.js", "other"],
@@ -24,12 +24,12 @@ describe("the quoted files of a report", () => {
     expect(quotedCode([{ file: "gone.js", line: 1, quote: "x" }], sources)).toEqual([]);
   });
 
-  it("marks nothing where the quotation does not stand at its line", () => {
+  it("have no mark if the quotation is not at its line", () => {
     const sources = new Map([["a.ipynb", '{"cells": [\n"x = 1"]}']]);
     expect(quotedCode([{ file: "a.ipynb", line: 2, quote: "y = 2" }], sources)).toEqual([]);
   });
 
-  it("shows a long file around its marks, and counts the lines it leaves out", () => {
+  it("show a long file around its marks, with the number of lines left out", () => {
     const [file] = quotedCode([{ file: "a", line: 500, quote: "line 500" }], new Map([["a", lines(2000)]]));
     const shown = file?.lines ?? [];
     expect(shown[0]).toEqual({ is: "left out", count: 491 });
@@ -37,7 +37,7 @@ describe("the quoted files of a report", () => {
     expect(shown).toHaveLength(19);
   });
 
-  it("keeps its limits for a file of one long line and for a quotation of every line", () => {
+  it("keep the limits for a file of one long line and for a quotation of every line", () => {
     const [wide] = quotedCode([{ file: "a", line: 1, quote: "xxxx" }], new Map([["a", "x".repeat(1_000_000)]]));
     expect(JSON.stringify(wide).length).toBeLessThan(500);
     const everywhere = Array.from({ length: 5000 }, (_, index) => ({

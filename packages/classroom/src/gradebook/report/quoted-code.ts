@@ -1,17 +1,17 @@
 /**
- * The student's files that a report quotes, with the quoted lines marked. Pure.
+ * Shows the student's files that a report quotes, with the quoted lines marked. Pure.
  *
- * Q1  Only files that are quoted are shown. At most 5 files, 300 lines of each and 240 characters of a line; what is left out is counted.
- * Q2  A marked line is a line that a quotation covers. A long file is shown around its marks.
- * Q3  A quotation that does not stand at its line marks nothing: the model was shown another form of the file, such as the cells of a
- *     notebook. A file without marks is not shown.
+ * Q1  Only quoted files are shown. At most 5 files, 300 lines of each and 240 characters of a line are shown; the rest is counted.
+ * Q2  A line is marked if a quotation covers it. A long file is shown around its marks.
+ * Q3  A quotation that is not at its line marks nothing: the model saw another form of the file, such as the cells of a notebook. A file
+ *     without marks is not shown.
  */
 import { containsText } from "@markmill/base/text";
 import { visible } from "./markup.ts";
 
 export interface QuotedFile {
   readonly path: string;
-  /** Lines of the whole file. */
+  /** The number of lines in the whole file. */
   readonly count: number;
   readonly lines: readonly CodeLine[];
 }
@@ -49,7 +49,7 @@ export function quotedCode(
     .map(({ path, marked, all }) => ({ path, count: all.length, lines: shownLines(all, marked) }));
 }
 
-/** How many lines the quotation covers from its line on; 0: it does not stand there. White space is no difference. */
+/** The number of lines that the quotation covers, from its line on. 0: it does not occur there. White space does not count. */
 function linesOf(quote: string, line: number, all: readonly string[]): number {
   const wanted = squeeze(visible(quote));
   if (wanted === "") return 0;

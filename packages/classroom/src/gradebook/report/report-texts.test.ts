@@ -8,7 +8,7 @@ import { reportFor } from "./student-report.ts";
 const languages = Object.keys(reportTexts) as ReportLanguage[];
 
 describe("the texts of student reports", () => {
-  it.each(languages)("has every text with every placeholder: %s", (language) => {
+  it.each(languages)("exist completely, with every placeholder, in %s", (language) => {
     expect(Object.keys(reportTexts[language]).sort()).toEqual(Object.keys(reportTexts.en).sort());
     for (const [key, text] of Object.entries(reportTexts[language])) {
       const places = (one: string) => (one.match(/\{\w+\}/g) ?? []).sort();
@@ -34,11 +34,11 @@ describe("the texts of student reports", () => {
     ["", "en"],
     [null, "en"],
     [undefined, "en"],
-  ] as const)("takes %s as %s", (wish, language) => {
+  ] as const)("treat the language %s as %s", (wish, language) => {
     expect(reportLanguage(wish)).toBe(language);
   });
 
-  it("writes numbers, dates and durations as the language does", () => {
+  it("write numbers, dates and durations in the style of the language", () => {
     const shown = languages.map((language) => {
       const { points, date, duration } = reportWriter(language);
       return [points(3.25), date("2026-11-03T17:05:00Z"), duration(25.5 * 3_600_000), duration(30_000)].map((one) =>
@@ -55,7 +55,7 @@ describe("the texts of student reports", () => {
   });
 
   it.each(languages.filter((language) => language !== "en"))(
-    "leaves no English of ours in a report: %s",
+    "contain no English of ours in another language: %s",
     (language) => {
       const grade = gradeOf({ is: "graded" }, [4.5, 3], {
         penalty: { points: 1, why: "1 day late, 10 %" },

@@ -1,8 +1,8 @@
 /**
- * Every text of a student's report, in every language that reports are written in.
+ * Contains every text of a student's report, in every language of reports.
  *
  * T1  Each language has each text with the same placeholders.
- * T2  Numbers, dates and durations are written as the language writes them.
+ * T2  Numbers, dates and durations follow the style of the language.
  */
 import { formatPoints } from "../grade-sheet.ts";
 
@@ -206,7 +206,7 @@ const names: Readonly<Record<ReportLanguage, readonly string[]>> = {
   es: ["es", "spa", "spanish", "español", "espanol", "castellano", "spanisch", "espagnol"],
 };
 
-/** By a tag such as `de-AT` or a name such as `Deutsch`. A language that reports are not written in: English. */
+/** Accepts a tag such as `de-AT` or a name such as `Deutsch`. An unsupported language gives English. */
 export function reportLanguage(wish: string | null | undefined): ReportLanguage {
   const said = (wish ?? "").normalize("NFC").trim().toLowerCase();
   const tag = /^[a-z]{2,3}(?=[-_])/.exec(said)?.[0] ?? said;
@@ -219,13 +219,13 @@ const locales: Readonly<Record<ReportLanguage, string>> = { en: "en-GB", de: "de
 export interface ReportWriter {
   readonly say: (text: ReportText, values?: Readonly<Record<string, string | number>>) => string;
   readonly points: (points: number) => string;
-  /** In the zone that the time is written in, else UTC; null: it is no time. */
+  /** Writes the date in the zone of the time, or else in UTC. null: the text is not a time. */
   readonly date: (iso: string) => string | null;
   readonly duration: (ms: number) => string;
   readonly days: (count: number) => string;
 }
 
-/** T2. */
+/** See T2 in the file header. */
 export function reportWriter(language: ReportLanguage): ReportWriter {
   const locale = locales[language];
   const unit = (count: number, name: "day" | "hour" | "minute") =>

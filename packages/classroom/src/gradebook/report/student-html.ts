@@ -1,4 +1,4 @@
-/** A student's report as one HTML file without scripts. Words of others stand in quotations and `pre`, and are text. */
+/** Writes a student's report as one HTML file without scripts. Texts by others appear in quotations and `pre`, as text. */
 import { html } from "./markup.ts";
 import { page } from "./page.ts";
 import type { QuotedFile } from "./quoted-code.ts";
@@ -63,7 +63,7 @@ function fileHtml({ path, count, lines }: QuotedFile, say: ReportWriter["say"]):
   return `<figure><figcaption>${html(say("lines", { file: path, count }))}</figcaption><pre class="code">${drawn.join("")}</pre></figure>`;
 }
 
-/** The number stands beside it, so a reader who cannot see it misses nothing. */
+/** The number is beside the bar, so a reader who cannot see it misses nothing. */
 function bar(share: number): string {
   return `<span class="track" aria-hidden="true"><span style="width:${Math.round(share * 1000) / 10}%"></span></span>`;
 }

@@ -1,4 +1,4 @@
-/** A student's report as Markdown. Words of others stand in quotations and code blocks, and cannot leave them. */
+/** Writes a student's report as Markdown. Texts by others appear in quotations and code blocks, and cannot leave them. */
 import { codeBlock, markdown } from "./markup.ts";
 import type { QuotedFile } from "./quoted-code.ts";
 import { reportWriter } from "./report-texts.ts";

@@ -1,4 +1,4 @@
-// The thread of load-student-pdf.ts.
+// Runs in the thread that load-student-pdf.ts starts.
 import { answerThreadCalls } from "@markmill/base";
 import { studentPdf } from "./student-pdf.ts";
 

@@ -35,7 +35,7 @@ const grade = gradeOf({ is: "graded" }, [6, 3], {
 });
 const reportOf = (student: string) => reportFor({ title: "Sheet 3", student, grade, criteria, moment, reviewer: null });
 
-/** What a reader of the file gets: its text, its tags in order, what it says of itself. */
+/** Reads the file as a PDF reader does: its text, its tags in order, and its metadata. */
 async function read(bytes: Buffer) {
   const pdf = await getDocument({ data: new Uint8Array(bytes), verbosity: 0 }).promise;
   let text = "";
@@ -69,7 +69,7 @@ describe("a student's report as PDF", () => {
   });
 
   it.each(["李雷", "Öberg Åsa", "Dvořák Tomáš", "Ιωάννης", "Мила Иванова", "山田 はな", "김민수"])(
-    "spells %s in its text",
+    "contains %s in its text",
     async (name) => {
       expect((await read(await studentPdf(reportOf(name), { at }))).text.replaceAll(" ", "")).toMatch(
         name.replaceAll(" ", ""),
@@ -77,7 +77,7 @@ describe("a student's report as PDF", () => {
     },
   );
 
-  it("draws a name of every script, and different names differently", async () => {
+  it("draws a name in every script, and different names differently", async () => {
     const names = [
       ...[
         "李雷",
@@ -119,7 +119,7 @@ describe("a student's report as PDF", () => {
     expect(await inkOfPage("変数変数変数")).toBeGreaterThan((await inkOfPage("      ")) + 300);
   });
 
-  it("puts words of Arabic from right to left", async () => {
+  it("places words of Arabic from right to left", async () => {
     const [one, other] = ["محمد", "علي"];
     const width = 300;
     const columns = async (name: string) => {
@@ -146,7 +146,7 @@ describe("a student's report as PDF", () => {
     expect(text).toMatch("⟨c36⟩");
   });
 
-  it("keeps the lines of a compiler's output, and wraps long ones", async () => {
+  it("keeps the lines of compiler output, and wraps long ones", async () => {
     const report = reportOf("Ada");
     const output = `a.c:3: error\n    3 |     return 0\n${"y".repeat(300)}`;
     const [first, second] = report.criteria;
@@ -160,27 +160,27 @@ describe("a student's report as PDF", () => {
     );
     const line = (start: string) => texts.find(({ text }) => text.trimStart().startsWith(start));
     expect(line("a.c:3")?.y).toBeGreaterThan(line("return")?.y);
-    // Four spaces before the number are kept, in a font whose letters are all as wide.
+    // The four spaces before the number are kept, in a font with letters of equal width.
     expect((line("return")?.x - line("a.c:3")?.x) / (line("|")?.x - line("3")?.x)).toBeCloseTo(12 / 2, 3);
     const long = texts.filter(({ text }) => /^y+$/.test(text));
     expect(long.length).toBeGreaterThan(2);
     expect(long.map(({ text }) => text.length).reduce((sum, one) => sum + one)).toBe(300);
   });
 
-  it("says on the first page that an unreleased grade is a draft", async () => {
+  it("states on the first page that an unreleased grade is a draft", async () => {
     expect((await read(await studentPdf({ ...reportOf("Ada"), draft: true }, { at }))).text).toMatch(
       /^DRAFT - not released/,
     );
     expect((await read(await studentPdf(reportOf("Ada"), { at }))).text).not.toMatch("DRAFT");
   });
 
-  it("writes the number of a letter that no font has, and of one that hides", async () => {
+  it("writes a letter without a font, and an invisible letter, as its code point", async () => {
     const { text } = await read(await studentPdf(reportOf("శ్రీ"), { at }));
     expect(text).toMatch("⟨c36⟩");
     expect(text).toMatch("⟨202e⟩");
   });
 
-  it("goes on over pages, and is the same bytes for the same report", async () => {
+  it("continues over pages, and has the same bytes for the same report", async () => {
     const long = {
       ...reportOf("Ada"),
       nextSteps: Array.from({ length: 200 }, (_, index) => `Step ${index} ${"word ".repeat(20)}`),
@@ -190,7 +190,7 @@ describe("a student's report as PDF", () => {
     expect((await studentPdf(long, { at })).equals(bytes)).toBe(true);
   });
 
-  it("takes a word longer than the page is wide", async () => {
+  it("accepts a word wider than the page", async () => {
     const wide = { ...reportOf("Ada"), nextSteps: ["x".repeat(5000)] };
     expect((await read(await studentPdf(wide, { at }))).text.replaceAll(/[^x]/g, "").length).toBeGreaterThanOrEqual(
       5000,

@@ -1,9 +1,9 @@
 /**
- * A student's report on paper: a tagged PDF, so that a screen reader finds headings, lists and the order of reading, and a title and a
- * language are said. The same report and instant give the same bytes.
+ * Writes a student's report as a tagged PDF, so that a screen reader finds headings, lists, the reading order, a title and a language. The
+ * same report and time give the same bytes.
  *
- * D1  Words of others stand indented behind a bar or in a grey box, under a line that names their author.
- * D2  Code and output of tests keep their lines, in a fixed font; long lines are wrapped.
+ * D1  Texts by others are indented beside a bar or in a grey box, below a line that names their author.
+ * D2  Code and output of tests keep their lines, in a fixed-width font; long lines are wrapped.
  * D3  No text makes a report fail: a piece that a font cannot lay out is written in numbers.
  */
 import PDFDocument from "pdfkit";
@@ -30,7 +30,7 @@ const colours = {
 export async function studentPdf(report: StudentReport, { at }: { readonly at: Date }): Promise<Buffer> {
   await loadFonts([JSON.stringify(report)]);
   const doc = new PDFDocument({
-    // Its types do not know this one yet.
+    // The library's types do not know this value yet.
     subset: "PDF/UA" as "PDF/A-1",
     ...{ size: "A4", margin, tagged: true, pdfVersion: "1.7", lang: report.language, displayTitle: true },
     info: { Title: `${report.title}: ${report.student}`, Creator: "Markmill", CreationDate: at, ModDate: at },
@@ -49,11 +49,11 @@ interface Style {
   readonly size?: number;
   readonly indent?: number;
   readonly colour?: string;
-  /** Fills the line behind the text. */
+  /** Fills the background of the line. */
   readonly box?: string;
-  /** Draws a bar at the left of the text: a quotation. */
+  /** Draws a bar to the left of the text: a quotation. */
   readonly quoted?: boolean;
-  /** Left of the first line: the number of a line of code. A wrapped line has none, so no text can pass for a number. */
+  /** Text to the left of the first line: the number of a line of code. A wrapped line has none, so no text can imitate a number. */
   readonly gutter?: string;
 }
 
@@ -149,7 +149,7 @@ class Writer {
     this.#add("P", `${text}:`, { size: sizes.small, colour: colours.soft });
   }
 
-  /** D2. */
+  /** See D2 in the file header. */
   #code(text: string, indent = 12, element?: Element): void {
     const draw = () => this.#text(text, { face: "mono", size: sizes.code, indent, box: colours.box });
     if (element === undefined) this.#struct("Code", draw);
@@ -211,7 +211,7 @@ class Writer {
     this.#root.add(this.#doc.struct(type, {}, draw));
   }
 
-  /** In as many lines and fonts as the text needs; a full page continues on the next. */
+  /** Uses as many lines and fonts as the text needs. After a full page it continues on the next. */
   #text(text: string, style: Style): void {
     const { face = "plain", size = sizes.text, indent = 0, colour = colours.text, box, quoted = false, gutter } = style;
     const doc = this.#doc;
@@ -237,7 +237,7 @@ class Writer {
     }
   }
 
-  /** Fonts differ in how far their letters rise: all stand on the same base line. */
+  /** Letters of different fonts rise differently, so all are placed on one base line. */
   #draw(runs: readonly FontRun[], from: number, base: number): void {
     let x = from;
     for (const run of runs) {
@@ -247,7 +247,7 @@ class Writer {
     }
   }
 
-  /** D3. */
+  /** See D3 in the file header. */
   #drawable(runs: readonly FontRun[], face: Face): FontRun[] {
     return runs.map((run) => {
       try {
@@ -273,7 +273,7 @@ class Writer {
     this.#doc.y += points;
   }
 
-  /** A heading does not stand alone at the foot of a page. */
+  /** A heading is not left alone at the bottom of a page. */
   #keepTogether(points: number): void {
     if (this.#doc.y + points > this.#doc.page.height - margin) this.#doc.addPage();
   }

@@ -1,13 +1,13 @@
 /**
- * A student's report as data: result, points, reasons, quotations and next steps, in the student's language. Markdown, HTML and PDF are
- * made from it.
+ * Builds a student's report as data: result, points, reasons, quotations and next steps, in the student's language. Markdown, HTML and PDF
+ * are made from it.
  *
- * S1  Hidden tests, flags and guidance are not in it, so no form can show them.
- * S2  Words that are not ours keep their author: a quotation of a file, output of a test, a comment of a model or of a person. Each form
- *     shows them as a quotation of that author, never as its own text.
- * S3  If a submission was flagged for words to the grader, words of a model are left out until a person has reviewed the work: the model
- *     may repeat them.
- * S4  AI is named only where a model was asked.
+ * S1  Hidden tests, flags and guidance are not included, so no form can show them.
+ * S2  Texts by others carry the name of their author: a quotation of a file, output of a test, a comment of a model or of a person. Each
+ *     form shows them as a quotation of that author, never as its own text.
+ * S3  If a submission was flagged for words to the grader, the report leaves out words of a model until a person has reviewed the
+ *     submission. The model may repeat the flagged words.
+ * S4  AI is named only if a model was called.
  */
 import { type CriterionGrade, type Grade, isVisible, type Moment } from "@markmill/grading";
 import { personName } from "./person-name.ts";
@@ -18,14 +18,14 @@ export interface StudentReport {
   readonly language: ReportLanguage;
   readonly title: string;
   readonly student: string;
-  /** The grade is not released: every form of the report says so at its top. */
+  /** The grade is not released. Every form of the report states this at the top. */
   readonly draft: boolean;
   readonly result: string;
-  /** Why the work could not be graded. It may name files of the student. */
+  /** Why the submission could not be graded. It may name files of the student. */
   readonly reason: string | null;
-  /** Of the points, 0 to 1; null: there is no total. */
+  /** The share of the points, 0 to 1. null: there is no total. */
   readonly share: number | null;
-  /** When, which attempt, how late. */
+  /** The submission time, the attempt, the lateness. */
   readonly facts: readonly { readonly name: string; readonly value: string }[];
   readonly criteria: readonly ReportedCriterion[];
   readonly files: readonly QuotedFile[];
@@ -36,12 +36,12 @@ export interface StudentReport {
 
 export interface ReportedCriterion {
   readonly title: string;
-  /** "3 of 4", or that there is no mark. */
+  /** "3 of 4", or a text that there is no mark. */
   readonly mark: string;
-  /** 0 to 1; null: not graded, or a deduction. */
+  /** 0 to 1. null: not graded, or a deduction. */
   readonly share: number | null;
   readonly level: string | null;
-  /** Our own words. */
+  /** The summary of the tests, in our own text. */
   readonly summary: string | null;
   readonly comment: { readonly by: "model" | "person"; readonly text: string } | null;
   readonly evidence: readonly { readonly file: string; readonly line: number; readonly quote: string }[];
@@ -51,7 +51,7 @@ export interface ReportedCriterion {
 interface ReportedTest {
   readonly name: string;
   readonly passed: boolean;
-  /** As the test wrote it, line by line; empty: nothing. */
+  /** The output of the test, line by line. Empty: none. */
   readonly output: string;
 }
 
@@ -62,27 +62,27 @@ export interface ReportInput {
   readonly criteria: readonly { readonly id: string; readonly title: string; readonly points: number }[];
   /** Decides which tests the student may see. */
   readonly moment: Moment;
-  /** Who looked at the grade, as recorded; null: nobody yet. */
+  /** The recorded reviewer of the grade. null: none yet. */
   readonly reviewer: string | null;
-  /** Who released it without a review of its own. */
+  /** The person who released the grade without a review. */
   readonly releaser?: string | null;
   /** Default: false. */
   readonly draft?: boolean;
-  /** Of the student, else of the class. Default: English. */
+  /** The language of the student, or else of the class. Default: English. */
   readonly language?: string | null;
-  /** Calls of a model for this work. Default: read from the criteria. */
+  /** The number of model calls for this submission. Default: derived from the criteria. */
   readonly modelCalls?: number;
   readonly submitted?: {
     readonly at: string | null;
     readonly attempt: number;
-    /** Of work in a repository: the hash of the commit that was graded. */
+    /** Hash of the graded commit, if the submission is in a repository. */
     readonly commit?: string;
     readonly lateness:
       | { readonly is: "unknown" }
       | { readonly is: "on time" }
       | { readonly is: "late"; readonly byMs: number | null };
   };
-  /** Texts of the student's files by path, for the lines around a quotation. */
+  /** The texts of the student's files by path, for the lines around a quotation. */
   readonly sources?: ReadonlyMap<string, string>;
 }
 
@@ -152,7 +152,7 @@ function testsSummary(tests: readonly { readonly passed: boolean }[], say: Repor
   return say("testsPassed", { passed: tests.filter(({ passed }) => passed).length, all: tests.length });
 }
 
-/** S2, S3. The comment of tests is our own summary. */
+/** S2, S3. The comment on tests is our own summary. */
 function commentOf(
   { by, comment }: Extract<CriterionGrade, { is: "scored" }>,
   withheld: boolean,
@@ -180,7 +180,7 @@ function stepsOf(
 function resultOf({ outcome, total, most }: Grade, { say, points }: ReportWriter): string {
   switch (outcome.is) {
     case "graded":
-      // Without a total there is no number: it is not a zero.
+      // Without a total no number is shown, because it is not a zero.
       return total === null ? say("notGradedYet") : say("result", { points: points(total), most: points(most) });
     case "ungradable":
       return say("ungradable");
@@ -212,7 +212,7 @@ function factsOf({ grade, submitted }: ReportInput, writer: ReportWriter): Stude
   return facts;
 }
 
-/** The reason is in English words of ours; a reason in other words stands behind the points as it is. */
+/** Our own reason is in English and is translated. Any other reason is added after the points unchanged. */
 function penaltyOf(
   { points, why }: { points: number; why: string },
   { say, points: write, days }: ReportWriter,
@@ -222,7 +222,7 @@ function penaltyOf(
   return say("penaltyLate", { points: write(points), time: days(Number(late[1])), percent: write(Number(late[2])) });
 }
 
-/** S4. */
+/** See S4 in the file header. */
 function noticeOf({ grade, reviewer, releaser = null, modelCalls = 0 }: ReportInput, { say }: ReportWriter): string {
   const by = new Set(grade.criteria.flatMap((one) => (one.is === "scored" ? [one.by] : [])));
   const asked = modelCalls > 0 || by.has("llm");

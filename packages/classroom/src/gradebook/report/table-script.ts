@@ -1,6 +1,6 @@
 /**
- * Sort and search for the table of a class, in the browser. It works from a file, without a server. No word of the class is in it: it reads
- * the rows of the page and moves or hides them.
+ * The browser script that sorts and searches the table of a class. It works from a file, without a server. It contains no data of a class:
+ * it reads the rows of the page and moves or hides them.
  */
 export const tableScript = `"use strict";
 (() => {
