@@ -1,14 +1,14 @@
-/** Which runs are a tenant's. A run never changes hands, so what was found once need not be asked again. */
+/** Which runs belong to a tenant. A run never changes its tenant, so a known answer stays valid. */
 
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
 
 export interface Ownership {
   owns(tenant: string, runId: string): Promise<boolean>;
-  /** Those of the runs that are the tenant's. */
+  /** Returns those of the runs that belong to the tenant. */
   ownedOf(tenant: string, runIds: readonly string[]): Promise<readonly string[]>;
   ownsThread(tenant: string, thread: string): Promise<boolean>;
-  /** The activity that asks. */
+  /** The activity of a question to people. */
   ownsActivity(tenant: string, activityId: number): Promise<boolean>;
   remember(tenant: string, runId: string): void;
 }
