@@ -1,26 +1,26 @@
-// Which process a pid means: a pid is reused, a pid with its start time is not. Where /proc is missing the pid must do.
+// Identifies a process: a pid is reused, a pid with its start time is not. Without /proc, only the pid is compared.
 
 import { readFileSync } from "node:fs";
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Clock ticks since boot, as /proc/<pid>/stat has it; the same seen from any pid namespace. Empty where the system does not tell. */
+  /** Clock ticks since boot, from /proc/<pid>/stat; the same value in every pid namespace. Empty if the system does not report it. */
   readonly startTime: string;
 }
 
 const PF_EXITING = 0x4;
 
 export interface ProcessStat extends ProcessIdentity {
-  /** As the reader's own namespace numbers it; 0 when it is outside. */
+  /** Its number in the reader's own namespace; 0 if it is outside. */
   readonly parent: number;
   readonly state: string;
-  /** On its way out: pid 1 of a namespace stays so until the last process in it is gone. */
+  /** The process is exiting: pid 1 of a namespace stays in this state until the last process in it is gone. */
   readonly exiting: boolean;
-  /** Clock ticks of processor time, waited-for children included. */
+  /** Clock ticks of processor time, including children that were waited for. */
   readonly cpuTicks: number;
 }
 
-/** Undefined when there is no such process, or its /proc cannot be read. */
+/** Undefined if there is no such process, or its /proc cannot be read. */
 export function readProcessStat(pid: number, proc = "/proc"): ProcessStat | undefined {
   try {
     return parseStat(pid, readFileSync(`${proc}/${pid}/stat`, "latin1"));
@@ -29,7 +29,7 @@ export function readProcessStat(pid: number, proc = "/proc"): ProcessStat | unde
   }
 }
 
-/** The command name, in parentheses, may hold anything: fields are counted from the last parenthesis. */
+/** The command name, in parentheses, may contain any character: fields are counted from the last parenthesis. */
 export function parseStat(pid: number, text: string): ProcessStat | undefined {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [state, startTime] = [fields[0], fields[19]];
@@ -45,7 +45,7 @@ export function parseStat(pid: number, text: string): ProcessStat | undefined {
   };
 }
 
-/** null when no such process runs. A zombie does not run. */
+/** null if no such process runs. A zombie does not count as running. */
 export function identifyProcess(pid: number): ProcessIdentity | null {
   if (!Number.isInteger(pid) || pid <= 0) return null;
   if (process.platform === "linux") {
@@ -60,7 +60,7 @@ export function identifyProcess(pid: number): ProcessIdentity | null {
   return { pid, startTime: "" };
 }
 
-/** Whether that very process still runs. */
+/** Whether exactly that process still runs. */
 export function isAlive({ pid, startTime }: ProcessIdentity): boolean {
   const now = identifyProcess(pid);
   return now !== null && (startTime === "" || now.startTime === "" || now.startTime === startTime);
@@ -70,12 +70,12 @@ export function ownIdentity(): ProcessIdentity {
   return identifyProcess(process.pid) ?? { pid: process.pid, startTime: "" };
 }
 
-/** For a file that another process reads, a shell script among them. */
+/** For a file that other processes read, including a shell script. */
 export function writeIdentity({ pid, startTime }: ProcessIdentity): string {
   return JSON.stringify({ pid, startedAt: startTime === "" ? null : startTime });
 }
 
-/** null for text that is not a whole identity, such as a file its writer has created and not yet filled. */
+/** null for text that is not a whole identity, such as a file that its writer has created and not yet filled. */
 export function readIdentity(text: string): ProcessIdentity | null {
   try {
     const { pid, startedAt } = JSON.parse(text);

@@ -1,17 +1,20 @@
-/** The one loop that tries again. How long, and for what, is a decision of its caller: a pure function of the failure and the tries. */
+/**
+ * The only retry loop. The caller decides how long and for which failures it retries: a pure function of the failure and the number of
+ * attempts.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface SoFar {
-  /** That failed, this one included. */
+  /** Failed attempts, including this one. */
   readonly tries: number;
-  /** Since the first began. */
+  /** Since the first attempt began. */
   readonly ms: number;
 }
 
-/** After a try that failed: how long to pause before the next one; null: the failure stands. */
+/** After a failed attempt: how long to pause before the next one. null: throw the failure. */
 export type Patience = (error: unknown, soFar: SoFar) => number | null;
 
-/** An abort of `signal` ends the pause and leaves one more try. */
+/** An abort of `signal` ends the pause and leaves one more attempt. */
 export async function patiently<Result>(
   act: () => Promise<Result>,
   patience: Patience,
@@ -34,7 +37,7 @@ export function doubling(firstMs: number, longestMs: number): (soFar: SoFar) => 
   return ({ tries }) => Math.min(firstMs * 2 ** (tries - 1), longestMs);
 }
 
-/** Errors of the edges say so themselves: the same may succeed later. */
+/** Errors of the edges have the field `transient`: the same call may succeed later. */
 export function mayPass(error: unknown): boolean {
   return error instanceof Error && "transient" in error && error.transient === true;
 }

@@ -37,18 +37,18 @@ function start(file: string, cache: string | null, ...flags: readonly string[]) 
   return JSON.parse(ended.stdout);
 }
 
-it("a thread hears what was said before it ran, and keeps its modules where its process does", () => {
+it("a thread receives messages that were sent before it ran, and caches modules where its process does", () => {
   const cache = join(place, "cache");
   const { heard, own } = start(thread, cache);
   expect(own).toContain(cache);
   expect(heard).toEqual(["early", 7, own]);
 });
 
-it("a thread of a process that keeps nothing keeps nothing", () => {
+it("a thread of a process without a module cache has none either", () => {
   expect(start(thread, null)).toEqual({ heard: ["early", 7, null], own: null });
 });
 
-it("a thread whose file is not there ends with an error, whether modules are kept or not", () => {
+it("a thread whose file does not exist ends with an error, with or without a module cache", () => {
   for (const cache of [null, join(place, "cache")]) {
     expect(start(join(place, "nothing.ts"), cache).error).toContain("nothing.ts");
     expect(start(join(place, "nothing.ts"), cache, "--unhandled-rejections=warn").error).toContain("nothing.ts");

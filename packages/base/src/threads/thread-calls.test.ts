@@ -34,14 +34,14 @@ interface Known {
 
 const calls = (mostMs: number) => createThreadCalls<Known>(file, { name: "a test", mostMs });
 
-it("calls are answered in their order, and a failure is told", async () => {
+it("thread calls are answered in their order, and a failure is reported", async () => {
   const call = calls(60_000);
   const [one, two, three] = await Promise.allSettled([call("double", "a"), call("refuse"), call("double", "b")]);
   expect([one, three]).toEqual(["aa", "bb"].map((value) => ({ status: "fulfilled", value })));
   expect(two).toMatchObject({ status: "rejected", reason: { message: "no" } });
 });
 
-it("a failure of the function is known as one of the thread, and keeps the name of its error", async () => {
+it("a failure in the thread keeps the name of its error", async () => {
   const failure = await calls(60_000)("stumble").catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(ThreadCallFailed);
   expect(String(failure)).toMatch(/^TypeError: Cannot read prop/);
@@ -53,6 +53,6 @@ it("a thread that hangs or ends is given up, and the next call gets a new one", 
   expect(hung).toBeInstanceOf(ThreadCallFailed);
   expect(String(hung)).toContain("takes longer than 3 s");
   await expect(call("die")).rejects.toThrow("ended");
-  // Of a thread that has long to start, this one would be given up, too.
+  // This call, too, would be given up if its thread starts slowly.
   await expect.poll(() => call("double", "c").catch(() => null), { timeout: 60_000 }).toBe("cc");
 });
