@@ -92,7 +92,7 @@ const keptJobs = (name: QueueName) => ({
 interface BackendParts {
   readonly prefix: string;
   readonly onError: (error: QueueError) => void;
-  /** Of BullMQ's queues and workers. */
+  /** For BullMQ's queues and workers. */
   readonly telemetry: Telemetry | undefined;
 }
 

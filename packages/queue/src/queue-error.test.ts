@@ -99,7 +99,7 @@ it.each([
   expect(translate(new AggregateError([error, error]), "Redis").code).toBe("QUEUE_UNREACHABLE");
 });
 
-it("a QueueError stays unchanged", () => {
+it("translating a QueueError returns it unchanged", () => {
   const error = new QueueError("QUEUE_EVICTION_POLICY", "no");
   expect(translate(error, "x")).toBe(error);
 });

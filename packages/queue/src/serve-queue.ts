@@ -230,7 +230,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   };
 }
 
-/** Has the job of a slot become that of its next activity? `spec`: the activity that has no job. */
+/** Has the job of a slot become that of its next activity? `spec`: the job to enqueue for the activity that has none. */
 type Handed = { readonly over: true } | { readonly over: false; readonly spec: JobSpec };
 
 interface OpenSlot extends Slot {

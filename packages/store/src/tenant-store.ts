@@ -67,7 +67,7 @@ interface TenantDefinitions {
   find(hash: string): Promise<Definition | null>;
   /** The latest version of each name, by name. */
   list(filter?: DefinitionFilter, page?: PageRequest): Promise<DefinitionPage>;
-  /** Of one name, latest first. */
+  /** The versions of one name, latest first. */
   versions(name: string): Promise<readonly DefinitionSummary[]>;
   /** Its files by path. */
   source(hash: string): Promise<Readonly<Record<string, string>> | null>;
@@ -80,7 +80,7 @@ export interface TenantRuns {
   list(filter?: RunFilter, page?: PageRequest): Promise<RunPage>;
   /** The runs it called, in the order of the calls. */
   children(id: string): Promise<readonly RunSummary[]>;
-  /** `after`: only newer events. */
+  /** With `after`: only newer events. */
   history(id: string, after?: number): Promise<History>;
   events(id: string, request?: EventsRequest): Promise<EventPage | null>;
   activities(id: string): Promise<readonly HistoryActivity[]>;
@@ -90,13 +90,13 @@ export interface TenantRuns {
   /** The tool calls of its activities. */
   toolCalls(id: string): Promise<readonly StoredToolCall[]>;
   threads(id: string): Promise<readonly Thread[]>;
-  /** Of a thread. One of more than `mostBytes` is refused before it is read. */
+  /** The messages of a thread. A thread of more than `mostBytes` is refused before it is read. */
   messages(thread: string, mostBytes?: number): Promise<readonly ThreadMessage[]>;
   // A page of more than `mostBytes` is cut short.
   activityPage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<HistoryActivity>>;
   callPage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<StoredCall>>;
   toolCallPage(id: string, page?: PageRequest): Promise<Page<StoredToolCall>>;
-  /** Of all its threads. */
+  /** The messages of all its threads. */
   messagePage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<TalkMessage>>;
   variables(id: string): Promise<Readonly<Record<string, string>> | null>;
   hits(id: string): Promise<Readonly<Record<string, number>> | null>;

@@ -2,7 +2,7 @@
 import { doubling, mayPass, patiently } from "@markmill/base";
 import { StoreError } from "@markmill/store";
 
-/** As long as a commit waits. */
+/** The same limit as for a commit. */
 const longestMs = 30_000;
 const pause = doubling(100, 2_000);
 

@@ -3,8 +3,8 @@
  * engine requests the child runs. When they have returned, the activity is performed again and finds their results (engine's
  * workflow-tools.ts).
  *
- * kill -9 before the activity's commit: its calls have begun rows, and the next delivery finds them and takes them over. After it: the
- * calls are activities of the run. When they have returned, before a row is ended: the next delivery reads the same results again.
+ * kill -9 before the activity's commit: its calls have rows, and the next delivery finds them and takes them over. After it: the calls are
+ * activities of the run. After the calls have returned, before a row is ended: the next delivery reads the same results again.
  */
 import { calleeFailure, failure, type WorkflowCall, type WorkflowTool } from "@markmill/engine";
 import { neutralText, type ReturnedCall } from "@markmill/store/machine";

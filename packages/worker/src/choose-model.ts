@@ -13,7 +13,7 @@ export interface ModelPorts extends CallPorts {
   readonly defaultModel: string | null;
   /** The longest pause of an endpoint, whatever the endpoint asks for. */
   readonly pauseMaxMs: number;
-  /** Of the students of the submission. */
+  /** The strictest consent among the students of the submission. */
   readonly consent: AiConsent;
   /** Removes the names of a class from all texts for a model. Changes nothing outside a class. */
   readonly scrub: Scrub;

@@ -1,5 +1,5 @@
 /**
- * A request that was sent costs money. If the lease of its activity is lost meanwhile (Postgres was unreachable for too long), the request
+ * A request that was sent costs money. Its activity may lose its lease meanwhile (Postgres was unreachable for too long). The request then
  * continues, and its reply is stored for the worker that has the activity now. It also continues in a stalled worker that gives up. A
  * request that was not sent yet is aborted. A cancel, a stop or a shutdown aborts both.
  */

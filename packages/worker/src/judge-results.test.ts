@@ -78,7 +78,7 @@ describe("results of a judge command", () => {
     expect(JSON.parse(tests)).toMatchObject({ is: "unusable", why: expect.stringContaining("silent") });
   });
 
-  it("results name the shares that were cut", () => {
+  it("a share above the maximum is reduced, and a note reports it", () => {
     const { notes } = left(file({ nonce, tests: [{ name: "a", status: "passed", share: 7 }] }));
     expect(notes).toEqual(["a: a share of 7 became 1"]);
   });

@@ -91,7 +91,7 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
       }
       const { budget, code, ofRun } = reserved;
       const message = refusal(code, budget, want, ofRun ? leave : { nanodollars: 0, tokens: 0 });
-      // A limit of the run or of a caller ends the run. A budget that it shares with other runs holds it.
+      // A limit of the run or of a caller ends the run. A budget that it shares with other runs makes it wait.
       if (ofRun) return { ok: false, code, message, ...left };
       const refused = await awaitStore(() => pauseForBudget(database, run.tenant, budget, want, message));
       if (refused === "none") return { ok: false, code, message, ...left };

@@ -95,7 +95,7 @@ describe("the model slots of a worker", () => {
     expect(began).toEqual([1, 2]);
   });
 
-  it("an aborted request does not wait for a slot, before or after its turn to reserve, and the slot goes to the next request", async () => {
+  it("an aborted request stops waiting for a slot, and the next request gets the slot", async () => {
     const { slots, taken } = await allTaken(500);
     await slots.take();
     const controller = new AbortController();

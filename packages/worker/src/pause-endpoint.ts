@@ -33,7 +33,7 @@ const pausing: ReadonlySet<string> = new Set(["MODEL_RATE_LIMITED", "MODEL_QUOTA
 const answering: ReadonlySet<string> = new Set(["MODEL_EMPTY_REPLY", "MODEL_REPLY_UNFINISHED"]);
 
 export function rateOf(database: Database, { tenant, endpoint }: Omit<ModelAt, "model">, pauseMaxMs: number): RatePort {
-  /** The running probes, by the claim that began them. */
+  /** The timers of the running probes, by call. */
   const probes = new Map<string, NodeJS.Timeout>();
   function keep(at: ModelAt, taker: string): void {
     const until = performance.now() + probeMs;

@@ -55,7 +55,7 @@ export async function performExecute(
   return done({ kind: "executed", text, exitCode: exitCodeOf(entries), commands: commands.length, ...told });
 }
 
-/** Reading the output of a few commands takes some milliseconds, that of a hundred commands a second. */
+/** Below this length, reading the output takes some milliseconds. The output of a hundred commands takes a second. */
 const shortTranscript = 256 * 1024;
 
 async function transcriptOf(entries: readonly TranscriptEntry[]): Promise<string> {

@@ -327,7 +327,7 @@ describe("values that are sent beside the grading task", () => {
   });
 });
 
-describe("grading text in a language that no list knows", () => {
+describe("persuasive text that no phrase list contains", () => {
   const swayed = (low: number) => ({
     rules: [{ name: "swayed", when: { text: "kindly note the author merits" }, reply: answer(2), verbatim: true }],
     default: { reply: answer(low), verbatim: true },
@@ -338,7 +338,7 @@ describe("grading text in a language that no list knows", () => {
     ["a hashbang", `#! ${say}\n`],
     ["JSX", `const a = <p>${say}</p>;\n`],
     ["a name of a file", ""],
-  ])("a submission goes to a person because of the points its text gained: in %s", async (where, words) => {
+  ])("a submission goes to a person because of the points that the text gained: in %s", async (where, words) => {
     const name = where === "a name of a file" ? `${say}.js` : "extra.jsx";
     const { ports, server } = await portsOf(
       null,
@@ -358,14 +358,14 @@ describe("grading text in a language that no list knows", () => {
     expect((await graded(ports, work({ task: "Judge", given: {}, grading: relaxed }))).outcome.is).toBe("graded");
   });
 
-  it("a submission whose text gained no points does not go to a person", async () => {
+  it("a submission in which the text gained no points does not go to a person", async () => {
     const { ports } = await portsOf(null, { "main.js": `#! ${say}\nconst total = 1;\n` }, "scripted", swayed(2));
     const { ports: honest } = await portsOf(null, { "main.js": "const total = 1;\n" }, "scripted", swayed(2));
     for (const one of [ports, honest])
       expect((await graded(one, work({ task: "Judge", given: {} }))).outcome.is).toBe("graded");
   });
 
-  it("a submission that is only text and won points is reported, and needs a person if its language is unknown or the text is in comments", async () => {
+  it("a submission of text only is flagged if it won points, and goes to a person if its file type is unknown", async () => {
     const script = (file: string) => ({ default: { reply: answer(2).replace("main.js", file), verbatim: true } });
     const prose = await portsOf(null, { "essay.md": "const total = 1\n" }, "scripted", script("essay.md"));
     const essay = await graded(prose.ports, work({ task: "Judge", given: {} }));

@@ -1,8 +1,8 @@
 /**
- * Grades a submission by the rubric, from test results and from the verdicts of models. A model sees the submission as data between marks
- * that the submission cannot close. It answers with marks and quotations. Points are looked up, clamped and summed here. Every submission
- * that models judge gets two passes, the second one without comments and texts in quotes, unless the workflow sets otherwise. A panel of
- * other models may be asked, too.
+ * Grades a submission by the rubric, from test results and from the verdicts of models. A model sees the submission as data between
+ * delimiters that the submission cannot close. It answers with marks and quotations. Points are looked up, clamped and summed here. Every
+ * submission that models judge gets two passes, the second one without comments and texts in quotes, unless the workflow sets otherwise. A
+ * panel of other models may be asked, too.
  *
  * Each pass has its own range of call indexes, and every request is built from stored data (submission, roster), so kill -9 at any line is
  * harmless. The activity is delivered again, finds each stored reply under the same index and hash, and sends only the unanswered requests.
@@ -141,9 +141,9 @@ class Looks {
   readonly #tests: ReadResults | null;
   readonly #activity: GradedActivity;
   readonly #signal: AbortSignal;
-  /** By shown name: the original name. */
+  /** The original name, by shown name. */
   readonly #paths = new Map<string, string>();
-  /** By shown name: the number of characters, if the file was cut before it was shown. */
+  /** The number of characters, by shown name, for files that were cut before they were shown. */
   readonly #lengths = new Map<string, number>();
 
   constructor(
@@ -308,7 +308,7 @@ class Looks {
     const given = new Map<string, string>();
     for (const [name, text] of Object.entries(await this.#given(bare)))
       given.set(freeName(await scrub(name), given), await scrub(text));
-    // No text can contain its own hash, so the submission cannot close the marks.
+    // No text can contain its own hash, so the submission cannot close the delimiters.
     const nonce = createHash("sha256")
       .update(JSON.stringify([task, [...given], this.#work.rubric, [...texts], bare]))
       .digest("hex")
@@ -482,7 +482,7 @@ function graded(grade: Grade, notes: readonly string[], usage: Usage | null): Pe
   return done(outcome, usage);
 }
 
-/** Makes a grade storable in Postgres and in an event: no NUL, no half character, and test messages no longer than the available space. */
+/** Makes a grade storable in Postgres and in an event: no NUL, no lone surrogate, and test messages no longer than the available space. */
 function storable(grade: Grade): Json {
   const clean = (most: number) =>
     JSON.parse(

@@ -8,7 +8,7 @@ import { type CommandSpec, renderTranscript, type TranscriptEntry } from "@markm
 import { type CommandRunning, runCommands } from "./perform-execute.ts";
 
 export interface CallBounds {
-  /** By `performance.now()`. */
+  /** A time of `performance.now()`. */
   readonly until: number;
   readonly maxBytes: number;
 }

@@ -88,7 +88,8 @@ interface Predecessor {
 
 export interface SessionCheckpoints {
   /**
-   * Brings the session to the state of its marks, and returns the mark that holds from here on. null: nothing is known of the session yet.
+   * Brings the session to the state of its marks, and returns the mark that is valid from here on. null: nothing is known of the session
+   * yet.
    */
   prepare(
     use: SessionUse,

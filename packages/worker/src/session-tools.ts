@@ -86,7 +86,7 @@ export function createSessionTools({ sessions, box, program, use, watched }: Ses
     }
   }
 
-  /** The box never rejects. Errors of the sandbox about a server that it started arrive here. */
+  /** `box` never rejects. Errors of the sandbox about a server that it started arrive here. */
   async function withServers(
     session: Session,
     ask: (start: StartServer) => ReturnType<ToolBox["perform"]>,

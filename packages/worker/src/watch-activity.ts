@@ -12,7 +12,7 @@ export function traced({ run, activity, takeovers }: Claimed, { queue, jobId }: 
     run: { id: run.id, rootId: run.rootId },
     id: activity.id,
     kind: activity.kind,
-    // A model may have named a node that was planned at run time.
+    // A model may have invented the name of a node that was planned at run time, so this name is not reported.
     node: node in run.program.nodes ? node : null,
     ...{ generation, attempt, takeovers, queue },
     claim: activity.leased ? activity.claim : 0,

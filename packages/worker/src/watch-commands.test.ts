@@ -22,7 +22,7 @@ function watched(sandbox: Partial<ProvenSandbox> | null, unsafe: "abstain" | "re
 }
 
 describe("whether a worker can run commands", () => {
-  it("a worker without a sandbox takes commands to refuse them by name", async () => {
+  it("a worker without a sandbox accepts commands and refuses them with a code", async () => {
     const { watch: none } = watched(null);
     const { means, fix } = workerFailureCodes.SANDBOX_NOT_CONFIGURED;
     expect(none.standing()).toMatchObject({ can: "nothing", code: "SANDBOX_NOT_CONFIGURED", means, fix });

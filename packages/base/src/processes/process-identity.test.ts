@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { identifyProcess, isAlive, ownIdentity, parseStat, readIdentity, writeIdentity } from "./process-identity.ts";
 
 describe("identity of a process", () => {
-  it("this process has its own identity, and another process with its pid does not", () => {
+  it("this process has its own identity, and another process with the same pid has a different one", () => {
     expect(isAlive(ownIdentity())).toBe(true);
     expect(identifyProcess(process.pid)).toEqual(ownIdentity());
     expect(isAlive({ ...ownIdentity(), startTime: "1" })).toBe(process.platform !== "linux");

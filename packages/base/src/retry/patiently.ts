@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface SoFar {
   /** Failed attempts, including this one. */
   readonly tries: number;
-  /** Since the first attempt began. */
+  /** Milliseconds since the first attempt began. */
   readonly ms: number;
 }
 
@@ -37,7 +37,7 @@ export function doubling(firstMs: number, longestMs: number): (soFar: SoFar) => 
   return ({ tries }) => Math.min(firstMs * 2 ** (tries - 1), longestMs);
 }
 
-/** Errors of the edges have the field `transient`: the same call may succeed later. */
+/** Errors of the store, the queue and other packages have the field `transient`: the same call may succeed later. */
 export function mayPass(error: unknown): boolean {
   return error instanceof Error && "transient" in error && error.transient === true;
 }

@@ -44,7 +44,7 @@ it("a thread receives messages that were sent before it ran, and caches modules 
   expect(heard).toEqual(["early", 7, own]);
 });
 
-it("a thread of a process without a module cache has none either", () => {
+it("a thread has no module cache if its process has none", () => {
   expect(start(thread, null)).toEqual({ heard: ["early", 7, null], own: null });
 });
 

@@ -8,7 +8,7 @@ it.each([
   new Error("OOM command not allowed when used memory > 'maxmemory'."),
   new Error("Connection terminated unexpectedly"),
   "odd",
-])("a continuing worker rests for the right time after the error %s", (error) => expect(restAfter(error)).toBe(1_000));
+])("a continuing worker rests for a second after the error %s", (error) => expect(restAfter(error)).toBe(1_000));
 
 it.each([
   said("40P01", "deadlock detected"),

@@ -1,8 +1,9 @@
 /**
  * Hand-over: a worker that has performed an activity continues with the next one of the same run. One operation of the backend completes
- * and removes the current job, and creates the job of the next activity in its place, active and locked by the same worker. That job is
- * like any other: it is on the board, it can be delayed or fail, and it is found when its worker crashes. It only skips the waiting list,
- * which costs BullMQ two scripts, a wake-up and four events per job. The run also stays with the worker that has it in memory.
+ * and removes the current job. The same operation creates the job of the next activity in its place, active and locked by the same worker.
+ * That job is like any other: it is on the board, it can be delayed or fail, and it is found when its worker crashes. It only skips the
+ * waiting list, which costs BullMQ two scripts, a wake-up and four events per job. The run also stays with the worker that has it in
+ * memory.
  *
  * H1  All or nothing: a refused hand-over has changed nothing, and its job is enqueued the ordinary way before the current job is
  *     completed.

@@ -146,7 +146,7 @@ export function openKeyFinder(database: Database): (text: string) => Promise<Key
     const row = await read(given.id);
     if (row === null || !sameHash(row.hash, given.hash) || !row.counts) return null;
     const { hash: _, counts: __, stale, ...key } = row;
-    // To the minute, for people who look for unused keys.
+    // Record the last use, to the minute, for people who look for unused keys.
     if (stale) {
       await queryDatabase(
         database,

@@ -8,7 +8,7 @@ import { makeSecret, readSecret, sameHash } from "./secrets.ts";
 export interface Login {
   readonly id: string;
   readonly tenant: string;
-  /** Of the user or the key that logged in. */
+  /** The name of the user or the key that logged in. */
   readonly name: string;
   readonly userId: string | null;
   readonly keyId: string | null;

@@ -40,7 +40,7 @@ export function createOwnership(database: Database): Ownership {
     return runIds.filter((id) => owners.get(id) === tenant);
   }
 
-  /** `from`: selects the run that has it. */
+  /** `from`: SQL that selects the run to which `id` belongs. */
   async function holds(tenant: string, from: string, id: unknown): Promise<boolean> {
     const text = `select 1 from runs r where r.tenant = $1 and r.id = (${from})`;
     return (await queryDatabase(database, "Looking for a run", text, [tenant, id])).length > 0;

@@ -4,7 +4,7 @@
  *
  * A1  A grading attempt gets its slot under the lock of its batch's row, where the runs in flight are counted. So a batch never exceeds its
  *     concurrency, even if two supervisors both believe they lead.
- * A2  The id of its run is drawn with the attempt, and the run is created under a key of its own: creating it twice gives one run.
+ * A2  The id of its run is generated with the attempt, and the run is created under a key of its own: creating it twice gives one run.
  * A3  The consequences of a batch's state are applied here again until they are complete. Runs of a cancelled batch, or of replaced
  *     content, are ended. Runs that the batch's budget held are resumed when the batch is open.
  *
@@ -92,7 +92,7 @@ export async function admitWorks(store: RunCreator, options: AdmissionOptions): 
 
 /**
  * `lateral` and `offset 0`, here and below: with a plain join, Postgres reads all submissions of the batch for each attempt while the
- * tables are young.
+ * tables are new.
  */
 const itsWork = `cross join lateral (
   select 1 from batch_works w where w.batch_id = t.batch_id and w.key = t.work and w.counts and w.hash = t.hash offset 0) w`;

@@ -34,7 +34,7 @@ export interface NewBatch {
   readonly works: readonly NewWork[];
   /**
    * Known submissions that are missing from the full list no longer count. true: `works` is the full list. keys: the full list of keys,
-   * with the last piece of the submissions.
+   * sent with the last piece of the submissions.
    */
   readonly whole?: boolean | readonly string[];
   /** If `whole` is a list of keys: only keys in this span, so that a class of any size can list them in pieces. Absent: all submissions. */
@@ -117,7 +117,7 @@ export type WorkLateness =
   | { readonly is: "late"; readonly byMs: number | null };
 
 export type WorkContent =
-  /** `hash`: a blob of the tenant, which exists before the batch is saved. */
+  /** `hash`: of a blob of the tenant. The blob exists before the batch is saved. */
   | {
       readonly is: "taken";
       readonly hash: string;
@@ -136,7 +136,7 @@ export type WorkContent =
   | { readonly is: "refused"; readonly code: string; readonly message: string; readonly fix: string }
   | { readonly is: "empty" }
   /**
-   * One of several submissions of a student that nothing puts in order. `hash`: of the submitted content. It is graded only after a person
+   * One of several submissions of a student whose order is unknown. `hash`: of the submitted content. It is graded only after a person
    * decides.
    */
   | { readonly is: "undecided"; readonly hash: string | null; readonly message: string; readonly fix: string }
@@ -163,7 +163,7 @@ export interface WorkCommit {
 
 /** A row of a table of runs. It belongs to no person, so no names are removed from its requests to models. */
 export interface WorkStart {
-  /** Hash of a definition of the tenant, which exists before the batch is saved. */
+  /** Hash of a definition of the tenant. The definition exists before the batch is saved. */
   readonly definition: string;
   /** Override those of the batch. */
   readonly variables: Readonly<Record<string, string>>;
@@ -209,7 +209,7 @@ export interface BatchSummary {
   readonly counts: WorkCounts;
 }
 
-/** Number of submissions per standing; their sum is `works`. */
+/** Number of submissions per status; their sum is `works`. */
 export interface WorkCounts {
   readonly works: number;
   readonly waiting: number;
@@ -298,7 +298,7 @@ export interface BatchWork extends NewWork {
   readonly events: readonly GradeEvent[];
   /** The state of each mark that a person gave. */
   readonly marks: readonly PersonMark[];
-  /** Of its current grade: `NewGradeEvent.seen`. */
+  /** The tag of its current grade: `NewGradeEvent.seen`. */
   readonly etag: string;
   /** The cost of all attempts. */
   readonly spent: Spent;

@@ -2,8 +2,8 @@
  * Grade events: decisions of people about grades, appended and never changed. The database refuses every change, and every deletion except
  * that of a whole batch.
  *
- * E1  An event applies to a submission in a certain state. It is appended under the locks of the batch's row and the submission's row, and
- *     only if rubric, content and events are those that the decision was made on. Otherwise the grade is read and decided again.
+ * E1  An event applies to a submission in a certain state. It is appended under the locks of the batch's row and the submission's row.
+ *     Rubric, content and events must be the same as when the decision was made. Otherwise the grade is read and decided again.
  * E2  grading/decide-grade.ts decides which events are accepted and what they change. A request may name the state of the submission that
  *     its person saw. It is refused if the state has changed by now (STORE_GRADE_CHANGED).
  * E3  No event is appended to a batch that is being deleted or is gone.
@@ -23,7 +23,7 @@ import type { PageRequest } from "../read/list-definitions.ts";
 import { type BatchDetail, type BatchWork, contentHash, type NewGradeEvent } from "./batch.ts";
 import { noBatch } from "./read-batches.ts";
 
-/** Of a row `v`, as a `GradeEvent`. */
+/** A row `v`, as a `GradeEvent`. */
 export const eventJson = `json_build_object('id', v.id, 'work', v.work, 'at', to_char(v.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
     'by', v.who, 'kind', v.kind, 'criterion', v.criterion, 'from', v.points_from, 'to', v.points_to, 'reason', v.reason,
     'comment', v.comment, 'rubricHash', v.rubric_hash, 'content', v.content, 'try', v.try, 'takesBack', v.takes_back, 'students', v.students)`;

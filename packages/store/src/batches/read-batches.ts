@@ -48,7 +48,7 @@ const standOf = `(
     from ${worksWithRuns} where w.batch_id = b.id
   ) works)`;
 
-/** Batches `b` with the standing of their submissions. */
+/** Batches `b` with the status of their submissions. */
 export const batchesThatStand = `batches b cross join lateral ${standOf} stand`;
 
 const summaryColumns = `b.id, b.key, b.name, b.definition_hash as "definitionHash", b.state, b.paused_by as "pausedBy", b.reason,
@@ -98,7 +98,7 @@ const detailText = `select ${summaryColumns}, b.rubric, b.rubric_hash as "rubric
       group by 1, 2 order by 3 desc limit 20) reasons) as troubles
 from ${batchesThatStand} where b.tenant = $1 and b.id = $2`;
 
-/** The standing of a batch without its details, for clients that poll. */
+/** The status of a batch without its details, for clients that poll. */
 export async function batchSummary(database: Database, tenant: string, id: string): Promise<BatchSummary | null> {
   const [row] = await queryDatabase<SummaryRow>(
     database,

@@ -1,4 +1,4 @@
-/** The submissions of a batch, page by page: standing, current grade, events of people, and cost. */
+/** The submissions of a batch, page by page: status, current grade, events of people, and cost. */
 import type { Failure } from "@markmill/engine";
 import type { Grade, GradeEvent, Rubric, WorkSituation } from "@markmill/grading";
 import type { Database } from "../database/database.ts";
@@ -68,7 +68,7 @@ interface Refusal {
   readonly message: string;
 }
 
-/** Of an open run `r`. */
+/** The wait of an open run `r`. */
 const wait = `case when r.id is not null and r.ended_at is null then (
     select json_build_object('runId', a.run_id, 'node', a.node, 'parked', a.trouble, 'nextTry', a.not_before)
     from activities a where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')

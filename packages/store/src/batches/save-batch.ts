@@ -8,7 +8,7 @@
  *     that has begun stays, and a new one is added. If it has no paid reply, it starts again with the batch's current settings
  *     (restart-unpaid.ts).
  * V3  Stored keys stay, whatever keys an upload uses for the same people and submissions (known-keys.ts).
- * V4  A run's id is drawn with its attempt: every process that creates the run, however often, creates the same one.
+ * V4  A run's id is generated with its attempt: every process that creates the run, however often, creates the same one.
  * V5  Nothing is saved into a batch that is being deleted. Resuming the batch allows it again.
  *
  * kill -9 at any line: the transaction is rolled back, and saving again does it all. Blobs that were stored before it are deleted when they
@@ -121,7 +121,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
   }
 }
 
-/** Nothing outside this list belongs to the batch, so without submissions it is over. */
+/** Whether the list is complete: nothing outside it belongs to the batch. So without submissions the batch is over. */
 function isAll({ whole = false, span }: Pick<NewBatch, "whole" | "span">): boolean {
   return whole !== false && (span === undefined || (span.after === null && span.upTo === null));
 }
@@ -314,7 +314,7 @@ function drawNames(
   return names;
 }
 
-/** Checks that the named blobs exist, and makes them young (blobs.ts, P3). */
+/** Checks that the named blobs exist, and resets their age (blobs.ts, P3). */
 async function takeBlobs(client: PoolClient, tenant: string, works: readonly NewWork[]): Promise<void> {
   const hashes = [...new Set(works.flatMap(({ content }) => (content.is === "taken" ? content.hash : [])))];
   if (hashes.length === 0) return;
@@ -372,7 +372,7 @@ select count(*) filter (where k.key is null)::integer as added,
   count(*) filter (where k.key is not null and k.hash is distinct from i.hash)::integer as changed
 from incoming i left join known k on k.key = i.key`;
 
-/** V2. If the key of a submission went to another one, the key no longer names it. */
+/** V2. A submission that lost its key to another one is no longer identified by that key. */
 const droppedText = `
 update batch_works set counts = false where batch_id = $1 and counts
   and (coalesce(called, key) <> all($2::text[])

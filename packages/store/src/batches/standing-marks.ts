@@ -3,7 +3,7 @@
  *
  * M1  A mark stays valid only if its criterion has the same text in the rubric it was given by and in the current one. If a criterion other
  *     than the named one differs, no mark stays valid, and the caller gets its name.
- * M2  The mark of the named criterion stays valid only while that criterion is unchanged: a mark for another text is open, not kept.
+ * M2  The mark of the named criterion stays valid only while that criterion is unchanged. Otherwise the criterion is open again.
  * M3  An old rubric is known by its definition, and only if it has the hash that the attempt recorded.
  */
 import type { Grade, Rubric } from "@markmill/grading";

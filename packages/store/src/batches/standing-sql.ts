@@ -1,4 +1,4 @@
-/** The standing of a submission, in SQL: derived at each read from the run of its last attempt, and stored nowhere. */
+/** The status (`standing`) of a submission, in SQL: derived at each read from the run of its last attempt, and stored nowhere. */
 
 /** Submissions `w` with their last attempt `l` and its run `r`. */
 export const worksWithRuns = `batch_works w
@@ -7,7 +7,7 @@ export const worksWithRuns = `batch_works w
   ) l on true
   left join runs r on r.id = l.run_id`;
 
-/** Of an attempt `l` and its run `r`. */
+/** The status of an attempt `l` with its run `r`. */
 export const tryStanding = `case
     when l.deleted_at is not null then 'deleted'
     when l.refusal is not null then 'refused'
@@ -16,7 +16,7 @@ export const tryStanding = `case
     when r.status = 'success' then 'succeeded'
     else 'failed' end`;
 
-/** Of `worksWithRuns`. */
+/** The status of a submission in `worksWithRuns`. */
 export const standing = `case
     when w.hash is null then 'ungradable'
     when not w.counts then 'not counted'

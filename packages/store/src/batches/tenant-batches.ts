@@ -37,11 +37,11 @@ export interface TenantBatches {
    */
   save(batch: NewBatch): Promise<SavedBatch>;
   get(id: string): Promise<BatchDetail | null>;
-  /** Its standing only. */
+  /** Its status only. */
   summary(id: string): Promise<BatchSummary | null>;
   /** Newest first. */
   list(filter?: BatchFilter, page?: PageRequest): Promise<BatchPage>;
-  /** By key. */
+  /** Sorted by key. */
   works(id: string, filter?: WorkFilter, page?: PageRequest): Promise<WorkPage>;
   work(id: string, key: string): Promise<BatchWork | null>;
   /** The attempts of one submission, oldest first, each with its own grade. */

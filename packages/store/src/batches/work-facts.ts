@@ -3,8 +3,8 @@
  * submission; runs that were created from it have the same options. The students are read once per process and batch, and again when the
  * roster has changed.
  *
- * A run whose batch is gone gets an error: without the names nothing can remove them from a request. So does a run for one criterion if the
- * other marks are no longer valid (standing-marks.ts): it must never become a grade of the whole submission.
+ * A run whose batch is gone gets an error: names can be removed from requests only if they are known. So does a run for one criterion if
+ * the other marks are no longer valid (standing-marks.ts): it must never become a grade of the whole submission.
  */
 import type { AiConsent, Grade, Person, WorkFacts } from "@markmill/grading";
 import type { Database } from "../database/database.ts";

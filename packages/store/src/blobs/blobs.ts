@@ -6,7 +6,7 @@
  *     the list. kill -9 in between: the object stays loose and is deleted when its time is over.
  * P2  One statement deletes a blob's row and makes its object loose again (delete-orphans.ts). kill -9 before the object is deleted: the
  *     next cycle deletes it.
- * P3  Storing bytes again, or naming them in a new run, makes their blob young. An unused blob is deleted by its age, and the age is
+ * P3  Storing bytes again, or naming them in a new run, resets the age of their blob. An unused blob is deleted by its age, and the age is
  *     checked under the same lock.
  * P4  Object names are random: deleting an object can never hit bytes that are being stored again.
  */

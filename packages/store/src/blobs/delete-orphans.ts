@@ -1,7 +1,7 @@
 /**
  * Deletes blobs that no run and no sandbox session names any more, and budgets of runs that were never created. (The server writes
  * `blob_references` together with every row that names a blob.) Both are written before the rows that name them, so only old ones are
- * deleted. The age is checked again under the row's lock: storing or naming the bytes meanwhile makes them young. Then objects that no blob
+ * deleted. The age is checked again under the row's lock: storing or naming the bytes meanwhile resets their age. Then objects that no blob
  * names are deleted (blobs.ts).
  *
  * Keys that block the creation of runs of a deleted batch are deleted at the same age: no process still tries to create a run that it

@@ -17,7 +17,7 @@ it("pieces are cut and joined into parts of the same length", async () => {
   expect(await lengths(["abc"], 3)).toEqual(["abc"]);
 });
 
-it("empty content becomes one empty part, so that it is represented", async () => {
+it("empty content becomes one empty part, so that at least one part exists", async () => {
   expect(await lengths([], 3)).toEqual([""]);
   expect(await lengths([""], 3)).toEqual([""]);
 });

@@ -117,7 +117,7 @@ const ofPaid = (row: string) =>
   `${row}.activity_id = p.activity_id and ${row}.call_index = p.call_index and ${row}.claim = coalesce(p.claim, ${row}.claim)`;
 const spentFor = (what: string) =>
   `(select ${what} from paid p where p.activity_id = s.activity_id and p.call_index = s.call_index)`;
-/** The ids are also in $2: so Postgres looks up only these, whatever its planner assumes about a young table. */
+/** The ids are also in $2: so Postgres looks up only these, whatever its planner assumes about a new table. */
 const saveText = `
 with given as materialized (
   select x.* from json_to_recordset($1::json) as x(activity_id bigint, call_index integer, request_hash text, claim integer, attempt integer,

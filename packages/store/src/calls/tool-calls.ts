@@ -19,7 +19,7 @@ export interface ToolCallKey {
   readonly activityId: number;
   /** The model call that asked for it. -1: no model did. -2: the listing of an MCP server. -3: the file from which a prompt was read. */
   readonly callIndex: number;
-  /** Of the request whose reply asked for it. Without a model: of the name and the arguments. */
+  /** The hash of the request whose reply asked for the call. Without a model: the hash of the name and the arguments. */
   readonly requestHash: string;
   readonly position: number;
   readonly attempt: number;

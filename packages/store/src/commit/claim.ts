@@ -9,7 +9,7 @@
  *     has no claim to count. For it, the delivery reports how often its worker was lost.
  * L3  A job of another epoch or attempt, or of an activity that is not open, gets no work.
  * L4  Each activity has one job. An activity that is released, or has to wait, keeps its job with a delay. A job of an earlier enqueue is
- *     completed, not delayed, and ready activities are enqueued under the number they have.
+ *     completed, not delayed. Ready activities are then enqueued with their existing enqueue count.
  */
 
 import {

@@ -1,16 +1,16 @@
 /**
- * The one statement that moves runs. Its contract:
+ * The one statement that changes ("moves") runs. Its contract:
  *
- * C1  A run moves only if it still has the `rev` and `epoch` the decision was made on, and if the activity that brought the event still has
- *     its claim. All other rows are written only for runs that moved (`gate`), in the same commit.
+ * C1  A run moves only if it still has the `rev` and `epoch` of the decision, and if the activity that brought the event still has its
+ *     claim. All other rows are written only for runs that moved (`gate`), in the same commit.
  * C2  Each run has at most one row. The sub-statements share one snapshot and cannot change a row twice.
  * C3  The statement returns the runs that moved and the jobs to enqueue. A run that is missing from the answer did not change.
  * C4  Runs are sorted by id, so that two groups that share runs lock them in the same order. The other rows name their run by `n`. For runs
  *     that move, `n` is the index among them. For runs that are created, `n` is below zero. The joins with `gate` spend their time on
  *     comparing small integers.
  * C5  The columns that every step writes are passed as columns: numbers and words in arrays, JSON texts in one text. The JSON texts are
- *     separated by U+001E, which no JSON text contains unescaped. Rows of JSON, as all other parts use, took a seventh of the server's time
- *     per step.
+ *     separated by U+001E, which no JSON text contains unescaped. When these columns were rows of JSON, as all other parts are, they took a
+ *     seventh of the server's time per step.
  *
  * The parts of the statement are in sql/, one file per kind of row. The shape (statement-shape.ts) is the set of parts that a statement
  * has. Each connection prepares each shape once, under its number. commit-answer.ts reads the answer.

@@ -4,20 +4,20 @@
  * that path to check that commits are right. ../throughput/group-committer.ts does it for many events with one statement.
  *
  * G1  At most one event of a run is in flight. Later events are decided on the state that the earlier ones leave.
- * G2  If another process moved the run (the commit misses its precondition), read the run and decide the event again (read-again.ts). If
+ * G2  If another process changed the run (the commit fails its precondition), read the run and decide the event again (read-again.ts). If
  *     the event then changes nothing, it is a duplicate, late or stale, and is dropped: I2.
  * G3  An event that raises the epoch is committed in a transaction of its own. The transaction also cancels the called runs, each by an
  *     event of its own, and notifies the workers (NOTIFY): I6. An event that takes back single activities is committed the same way, and
  *     cancels the runs that those activities called.
  * G4  One bad row fails only its own event. A decision that throws ends only its own run (decide.ts).
- * G5  Every event gets its turn. An event that missed the precondition `mostMisses` times is decided and written under the lock of its
+ * G5  Every event gets its turn. An event that failed the precondition `mostMisses` times is decided and written under the lock of its
  *     run's row (commit-locked.ts).
  * G6  An event whose steps are counted in pools (step-pools.ts) is also decided and written under locks: those of the pools.
  *
  * kill -9 before the statement: nothing happened, and the activity is delivered again. During the statement: Postgres commits all or
  * nothing. After it, before the jobs are enqueued: the requested activities are in their rows or on their run's row. The same delivery,
  * another one, or the supervisor enqueues them. Only the supervisor enqueues an activity that was claimed ahead (claim-ahead.ts), when its
- * lease has expired. If the reply of the statement is lost, it is sent again, misses the precondition, and G2 finds the event already
+ * lease has expired. If the reply of the statement is lost, it is sent again, fails the precondition, and G2 finds the event already
  * folded.
  */
 import type { Event, JobSpec, WorkQueue } from "@markmill/engine";

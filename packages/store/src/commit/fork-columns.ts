@@ -37,7 +37,7 @@ const events: Origins<"events"> = {
   askedAt: "copied",
 };
 
-/** Of the finished activities. */
+/** The finished activities. */
 const activities: Origins<"activities"> = {
   ...{ runId: "written", rootId: "written" },
   ...{ node: "copied", generation: "copied", item: "copied", attempt: "copied", kind: "copied", queue: "copied" },

@@ -14,7 +14,7 @@ import type { Activity, LoadedRun } from "./run-row.ts";
  * other activities have a row of their own, because they are claimed, leased, or wait.
  */
 export interface InlineActivity {
-  /** From the same sequence as the ids of rows. */
+  /** Taken from a sequence of its own, far above the ids of rows. */
   readonly id: number;
   readonly ref: ActivityRef;
   readonly kind: InlineKind;

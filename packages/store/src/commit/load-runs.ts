@@ -68,7 +68,7 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
 
 const byId = `select ${runColumns} from runs r where r.id = any($1)`;
 const lockText = "select r.id from runs r where r.id = any($1) order by r.id for update";
-/** `lateral` and `offset 0`: with a plain join, Postgres plans a scan of all activities while the table is young. */
+/** `lateral` and `offset 0`: with a plain join, Postgres plans a scan of all activities while the table is new. */
 const openTree = `
   with recursive tree as (
     select id from unnest($1::text[]) as id

@@ -12,9 +12,9 @@ export interface QuietActivity extends JobSpec {
   readonly leaseOverMs: number | null;
 }
 
-/** Of activities `a` and their runs `r`. */
+/** Columns of activities `a` and their runs `r`. */
 export const rowColumns = jobColumns.replaceAll("a.parent_", "r.parent_");
-/** Of inline activities `l` and their runs `r`. */
+/** Columns of inline activities `l` and their runs `r`. */
 export const inlineColumns = `'control' as queue, r.id as run_id, l.id, r.epoch, l.attempt, r.enqueues, r.parent_job, r.parent_activity_id,
   0::float8 as delay_ms`;
 export const inlineOfRun = "json_to_recordset(r.inline) as l(id bigint, attempt integer)";
@@ -24,7 +24,7 @@ export const inlineOfRun = "json_to_recordset(r.inline) as l(id bigint, attempt 
  */
 export const ofOpenRun = `cross join lateral (
   select r.* from runs r where r.id = a.run_id and r.status || '' = 'doing' and r.epoch = a.epoch offset 0) r`;
-// The time of the statement: Postgres then reads an index of times no further than that.
+// The time at which the statement began is constant, so Postgres stops reading an index of times at that point.
 const enqueuedBefore = "statement_timestamp() - $1::integer * interval '1 millisecond'";
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Reads the current state of runs that another process moved (G2). An event is fenced off, and dropped, if its activity is over or held by
- * another claim, or if its run no longer exists.
+ * Reads the current state of runs that another process changed (G2). An event is fenced off, and dropped, if its activity is over or held
+ * by another claim, or if its run no longer exists.
  */
 
 import { translate } from "../database/store-error.ts";

@@ -17,7 +17,7 @@ export interface JobRow {
 /** Every delivery that finds nothing to do enqueues these. The supervisor finds the rest. */
 const mostPerRun = 100;
 
-/** Of `open_activities` `a`. */
+/** Columns of `open_activities` `a`. */
 export const jobColumns = `a.queue, a.run_id, a.id, a.epoch, a.attempt, a.enqueues, a.parent_job, a.parent_activity_id,
   greatest(0, extract(epoch from coalesce(a.not_before, clock_timestamp()) - clock_timestamp()) * 1000)::float8 as delay_ms`;
 

@@ -123,7 +123,7 @@ describe("the form number of a kept state", () => {
     });
   });
 
-  it("a state of the first form takes its totals as those before the handler began", () => {
+  it("a state of form 1 uses its current result as the result before the handler began", () => {
     const handling = { is: "handling", of: "failed", reason: null, from: initialState.spent, until: null } as const;
     const first = { handler: true, phase: handling } as unknown as KeptState;
     const loaded = fullState(first, { RESULT: "so far", ERROR: "X: x", STATUS: "FAILED" });

@@ -15,7 +15,7 @@ export type KeptState = Partial<RunState> & { readonly form?: number };
 
 /**
  * Form 2 added the form number. Its new fields have a usual value (`bounds`, `aside`, `inherited`, `patienceMs`, `idle`). The one exception
- * is the total before the handler began, which form 1 did not store apart.
+ * is the result before the handler began, which form 1 did not store apart.
  */
 export const stateForm = 2;
 

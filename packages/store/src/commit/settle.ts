@@ -11,7 +11,7 @@ import { toInlineJob } from "./inline-activity.ts";
 import { type Activity, columnToItem, itemToColumn, type LoadedRun } from "./run-row.ts";
 import type { Written } from "./write-decided.ts";
 
-/** For each decision; null if its run had moved on (G2). `asked`: performance.now() before the statement. */
+/** For each decision; null if its run had changed (G2). `asked`: performance.now() before the statement. */
 export function settle(
   parts: CommitterParts,
   group: readonly Decided[],

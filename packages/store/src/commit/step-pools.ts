@@ -51,7 +51,7 @@ export function fitsRoom({ run, begun }: Advance, room: number | null): boolean 
   return room === null || (run.state.phase.is === "handling" ? begun.handler : begun.flow) <= room;
 }
 
-/** How a commit changes pools. It adds to all pools in `to`. It may set the cap of the run's own pool, or create that pool. */
+/** How a commit changes pools. It adds its steps to all pools in `to`. It may set the cap of the run's own pool, or create that pool. */
 export interface Counting {
   readonly to: readonly string[];
   readonly flow: number;

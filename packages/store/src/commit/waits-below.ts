@@ -1,7 +1,7 @@
 /**
  * Reads when the runs below a run only waited, and how many steps they took, as far as the run has not counted it yet. That includes open
  * runs, and ended runs whose return is not folded yet. Read this after the run itself. A run that returns in between is missing here, but
- * then the calling run has moved on too.
+ * then the calling run has changed, too.
  */
 import { merged, type Outcome, type Span, waitsUntil } from "@markmill/engine";
 import type { Pool } from "pg";

@@ -1,6 +1,6 @@
 /**
  * The connections. `hot` is for the statements of every step. They use only keyed access, so the planner must use indexes and nested loops,
- * whatever the statistics of a young table are. Otherwise a plan cached while a table was empty would scan the table when it has grown.
+ * whatever the statistics of a new table are. Otherwise a plan cached while a table was empty would scan the table when it has grown.
  * `calm` is for everything else.
  *
  * T1  No query waits for ever. After `queryTimeoutMs` without an answer (a socket that never answers), its connection is closed and the

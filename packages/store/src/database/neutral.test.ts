@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { neutral, neutralText, toJson } from "./neutral.ts";
 
 describe("text for Postgres", () => {
-  it("NUL and lone surrogates are removed from text for Postgres, and nothing else", () => {
+  it("NUL and lone surrogates are replaced, and nothing else", () => {
     expect(neutralText("a\0b")).toBe("a\ufffdb");
     expect(neutralText("\ud83d x \ude00")).toBe("\ufffd x \ufffd");
     expect(neutralText("😀 é \u0001 \\u0000")).toBe("😀 é \u0001 \\u0000");

@@ -64,7 +64,7 @@ it.each(["EMFILE", "EPERM", "EADDRNOTAVAIL"])(
   },
 );
 
-it("a StoreError stays unchanged", () => {
+it("translating a StoreError returns it unchanged", () => {
   const error = new StoreError("STORE_NOT_FOUND", "no");
   expect(translate(error, "x")).toBe(error);
 });

@@ -138,7 +138,7 @@ export const storeErrorCodes = {
 
 export type StoreErrorCode = keyof typeof storeErrorCodes;
 
-/** A read-only server is being replaced: after a failover the same address is the primary again. */
+/** A read-only server is often a primary that is being replaced: after a failover the same address is the primary again. */
 const transient: ReadonlySet<StoreErrorCode> = new Set([
   "STORE_UNREACHABLE",
   "STORE_BUSY",

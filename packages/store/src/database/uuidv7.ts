@@ -1,6 +1,6 @@
 import { randomFillSync } from "node:crypto";
 
-/** Draws random bytes for many ids at once: a separate draw took a fiftieth of the time of a start. */
+/** Creates random bytes for many ids at once: a separate call took a fiftieth of the time of a start. */
 const drawn = Buffer.alloc(16 * 256);
 let used = drawn.length;
 

@@ -3,9 +3,9 @@
  *
  * G1  An activity inserts each of its passages once, by its position: a repeated insert changes nothing. Only the claim that holds the
  *     activity inserts.
- * G2  Vectors have length one, so the sum of products is the cosine. Our code compares them. It compares all passages of a scope, or, if
- *     the scope is large and the server has pgvector, the nearest ones by its index and all that are not indexed yet. The order is the same
- *     on every Postgres: the highest similarity first, ties in the order of insertion. An index may miss a passage, a scan never does.
+ * G2  Vectors have length one, so the sum of products is the cosine. Our code compares all passages of a scope. If the scope is large and
+ *     the server has pgvector, it compares only the nearest ones by the index and all that are not indexed yet. The order is the same on
+ *     every Postgres: the highest similarity first, ties in the order of insertion. An index may miss a passage, a scan never does.
  *
  * kill -9 between two pieces of an insert: the repeated activity inserts the rest.
  */

@@ -9,7 +9,7 @@
  * B3  A reservation ends by settling (calls.ts, together with the reply) or by release, each only under the claim that made it. The
  *     reservation of a lost worker is settled as spent: by the next worker of the activity, or by the supervisor when the activity is over.
  * B4  A transaction that locks several budgets locks them in the order of their tenants and ids.
- * B5  The same statements open, settle and strike out the request's line in the account (charges.ts). So the shown figures equal the booked
+ * B5  The same statements open, settle and delete the request's line in the account (charges.ts). So the shown figures equal the booked
  *     ones, whatever crashes.
  * B6  A budget without a cap has nothing to check, so calls do not change its row: otherwise a class would pass through it one commit at a
  *     time. Its reservations are not `counted` in the row, and its spending is kept as rows in `spendings`. The total of a budget is always
@@ -242,8 +242,8 @@ export interface Settlement extends Amount, Partial<Pick<CallUsage, "promptToken
 }
 
 /**
- * Turns an open reservation into spending: the real cost, or everything that this claim or an earlier one left reserved. Returns the open
- * lines of the account, which exist only after a crash.
+ * Turns an open reservation into spending: the real cost, or everything that this claim or an earlier one left reserved. Returns the amount
+ * that was left reserved, which is zero unless a worker crashed.
  */
 export async function settleReservation(
   database: Database,

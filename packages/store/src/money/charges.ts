@@ -4,7 +4,7 @@
  *
  * C1  The statement that reserves (budgets.ts) opens a line at its worst case, before the request is sent.
  * C2  The statement that stores the reply (calls.ts) marks the line paid. Without a reply, the line becomes unsure if the request may have
- *     been billed, and is struck out if it surely was not.
+ *     been billed, and is deleted if it surely was not.
  * C3  An open line does not count while its run continues. If it is still open when its run has ended, its worker was lost, and it counts.
  * C4  The lines of a deleted run become totals. The line of a request that is still on its way no longer names its run (deleted-usage.ts).
  */

@@ -44,7 +44,7 @@ export interface BoardTree {
 
 /** The queries of a board. */
 export interface BoardReader {
-  /** The latest ended activities of each kind of work, from the runs that moved last; the latest first. */
+  /** The latest ended activities of each kind of work, from the runs that changed last; the latest first. */
   ended(mostOfKind: number): Promise<readonly BoardActivity[]>;
   /** Returns the existing ones, in any order. */
   activities(wanted: readonly ActivityPlace[]): Promise<readonly BoardActivity[]>;
@@ -74,7 +74,7 @@ export function createBoardReader(database: Database): BoardReader {
 const window = 200;
 const mostRuns = 200;
 
-/** Of activities `a`, their runs `r` and the events `e` that ended them. */
+/** Columns of activities `a`, their runs `r` and the events `e` that ended them. */
 const columns = `a.id, a.run_id as "runId", r.root_id as "rootId", r.program, a.node, a.generation, a.attempt, a.state, a.kind,
   a.claimed_by as worker, a.created_at as "createdAt", a.ended_at as "endedAt",
   case e.type when 'activity.failed' then e.body::json -> 'failure' ->> 'code' end as failure`;

@@ -2,7 +2,7 @@
  * The events of one run after a sequence number, in their order and without gaps. Events of a run are committed one by one, so no event is
  * ever added below a number that was read. A client that polls passes `last` as the next `after`.
  *
- * `waitMs` is for long polling: if there is nothing new, the answer waits until the run moves, at most this long.
+ * `waitMs` is for long polling: if there is nothing new, the answer waits until the run has a new event, at most this long.
  */
 
 import type { Database } from "../database/database.ts";
@@ -47,7 +47,7 @@ export async function eventsAfter(
   const most = Math.max(1, Math.min(limit, mostEvents));
   for (;;) {
     const left = until - performance.now();
-    // Start listening before the read: a move in between then wakes this call.
+    // Start listening before the read: a change in between then wakes this call.
     const moved = left > 0 && signal?.aborted !== true ? movements.next(runId, Math.min(left, pollMs), signal) : null;
     const page = await readEvents(database, runId, Math.max(0, after), most).catch((error: unknown) => {
       moved?.cancel();

@@ -19,7 +19,7 @@ export interface Thread {
   readonly agent: string;
 }
 
-/** Oldest first. A conversation of more than `mostBytes` is refused before it is read. */
+/** Returns messages, oldest first. A conversation of more than `mostBytes` is refused before it is read. */
 export async function getMessages(
   database: Database,
   thread: string,

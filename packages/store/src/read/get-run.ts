@@ -70,7 +70,7 @@ export interface SummaryRow extends Omit<RunSummary, "spent"> {
   readonly spent: Spent;
 }
 
-/** Of a run `r`. */
+/** Columns of a run `r`. */
 export const summaryColumns = `${summaryKeys.map((key) => `r.${columns.runs[key].name} as "${key}"`).join(", ")},
   ${queuedSql("r")} as queued, ${spentColumn("r.id", "r.root_id")} as spent`;
 

@@ -13,7 +13,7 @@ const fewestOfBeginning = 8;
 const lowest = "00000000-0000-0000-0000-000000000000";
 const highest = lowest.replaceAll("0", "f");
 
-/** Of this tenant, at most `limit`. */
+/** Returns at most `limit` ids of this tenant. */
 export async function idsWith(
   database: Database,
   table: "runs" | "batches",

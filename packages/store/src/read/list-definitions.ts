@@ -34,7 +34,7 @@ export interface PageRequest {
 
 const columns = `d.hash, d.dialect, d.name, d.root, d.created_at as "createdAt"`;
 
-/** By name. */
+/** Sorted by name. */
 export async function listDefinitions(
   database: Database,
   tenant: string,

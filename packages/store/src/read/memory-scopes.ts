@@ -20,7 +20,7 @@ export interface MemoryScope {
   readonly lastAt: Date;
 }
 
-/** By name. */
+/** Sorted by name. */
 export async function scopePage(
   database: Database,
   tenant: string,

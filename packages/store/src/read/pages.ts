@@ -111,7 +111,7 @@ export async function toolCallPage(
   return { items, next: [activityId, callIndex, requestHash, position, attempt].join("-") };
 }
 
-/** Of all conversations that a run opened, oldest first. */
+/** The messages of all conversations that a run opened, oldest first. */
 export async function messagePage(
   database: Database,
   runId: string,

@@ -1,6 +1,6 @@
 /**
  * Spending, from the account (charges.ts) and from the totals of deleted runs (deleted-usage.ts), grouped as requested. For a deleted run
- * only the hour, the definition and the model are known. By run or by label, its spending is under the key "".
+ * only the hour, the definition and the model are known. Grouped by run or by label, its spending is under the key "".
  */
 
 import type { Database } from "../database/database.ts";
@@ -21,7 +21,7 @@ export interface UsageFilter {
   readonly before?: Date;
   readonly definitionHash?: string;
   readonly model?: string;
-  /** Of the root run. A deleted run has none. */
+  /** Labels of the root run. A deleted run has none. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly rootId?: string;
 }

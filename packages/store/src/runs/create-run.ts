@@ -1,6 +1,6 @@
 /**
  * Creates a run, with its first event folded and its first activities ready, in one statement. The same statement writes its idempotency
- * key. The same request twice with one key creates one run, and another request with the same key is refused.
+ * key. Two equal requests with one key create one run. Another request with the same key is refused.
  */
 import { createHash } from "node:crypto";
 import {
@@ -53,7 +53,7 @@ export interface NewRun {
   readonly submission?: Json;
   /** Budgets besides the run's own, such as a batch's. */
   readonly budgets?: readonly string[];
-  /** The same request twice with one key creates one run. Another request with the same key is refused. */
+  /** Two equal requests with one key create one run. Another request with the same key is refused. */
   readonly idempotencyKey?: string;
   /** Distinguishes requests with the same key. Default: computed from the whole request. */
   readonly requestHash?: string;
@@ -62,7 +62,7 @@ export interface NewRun {
    * The run may have to wait for a slot if its tenant has many runs under way (shares/admit-runs.ts). Then there are no jobs to enqueue.
    */
   readonly takesTurn?: boolean;
-  /** Written to the audit log with the run, as done. Not written if no run is created. */
+  /** The entry for the audit log, written with the run and its outcome. Not written if no run is created. */
   readonly audit?: AuditAsked;
 }
 
@@ -177,9 +177,9 @@ export async function closeUnused(database: Database, tenant: string, id: string
 }
 
 /**
- * Makes the blobs of a new run young, so that they exist when the run is created (blobs.ts, P3). A blob older than an hour is touched,
- * which waits for a running deletion. A younger blob will not be deleted soon. The operator's limit on the storage of a tree also applies
- * here.
+ * Resets the age of the blobs that a new run names, so that they exist when the run is created (blobs.ts, P3). A blob older than an hour is
+ * touched, which waits for a running deletion. A newer blob will not be deleted soon. The operator's limit on the storage of a tree also
+ * applies here.
  */
 async function takeBlobs(
   { database, ceilings }: RunCreator,
@@ -298,8 +298,8 @@ export type StartedCall =
  * stopped, creates nothing and returns the ready activities of the called run. `job` is the CALL's queue job, which the called run's jobs
  * name as their parent.
  *
- * If the called run's own limit is lower than the rest of its caller's, it first gets a budget. On kill -9 before the run is created, the
- * budget is deleted by its age (delete-orphans.ts), and the next delivery creates another run with another budget.
+ * If the called run's own limit is lower than the remaining limit of its caller, it first gets a budget. On kill -9 before the run is
+ * created, the budget is deleted by its age (delete-orphans.ts), and the next delivery creates another run with another budget.
  */
 export async function startCall(
   creations: RunCreator,
@@ -322,7 +322,7 @@ export async function startCall(
     ...(inherited === undefined ? {} : { inherited }),
   };
   const at = clock.now();
-  // The current rest: a call that is repeated after a stop has less left than the first one.
+  // The limits that remain now: a call that is repeated after a stop has less left than the first one.
   const caps = remainingCaps(caller.program, await withWaits(creations, caller, at), at);
   const event: RunStarted = {
     type: "run.started",

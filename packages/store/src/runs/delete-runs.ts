@@ -87,8 +87,8 @@ export async function deleteRuns(database: Database, ids: readonly string[]): Pr
 }
 
 /**
- * Deletes runs that ended before then. Runs of a batch are deleted with the batch (delete-batch.ts). Returns the number; call it again
- * until it is less than `limit`.
+ * Deletes runs that ended at least `olderThanMs` ago. Runs of a batch are deleted with the batch (delete-batch.ts). Returns the number;
+ * call it again until it is less than `limit`.
  */
 export async function deleteOldRuns(database: Database, olderThanMs: number, limit = 100): Promise<number> {
   const locking = { name: "lock-old-runs", text: oldText, values: [olderThanMs, limit] };

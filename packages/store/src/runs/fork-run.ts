@@ -6,8 +6,8 @@
  * K1  The fork is one transaction, except for its budgets. kill -9 before its end leaves at most budgets of runs that were never created,
  *     which are deleted by their age (delete-orphans.ts). kill -9 after it leaves a run whose jobs the supervisor enqueues.
  * K2  The payments of the other run do not count as spent here: copied replies cost nothing.
- * K3  The other run stays as it is. The transaction locks its row and the rows of the shared budgets. So a deletion of the run or its batch
- *     comes either before, and the fork is refused, or after, and the deletion of the batch finds the fork.
+ * K3  The other run stays as it is. The transaction locks its row and the rows of the shared budgets. If a deletion of the run or its batch
+ *     comes first, the fork is refused. If it comes later, the deletion of the batch finds the fork.
  * K4  The idempotency key is the first row of the transaction: a second request with the same key waits there until the first one ends.
  */
 import {
@@ -56,7 +56,7 @@ export interface ForkRequest {
    * run.
    */
   readonly definition?: Definition;
-  /** The same request twice with one key creates one fork. Another request with the same key is refused. */
+  /** Two equal requests with one key create one fork. Another request with the same key is refused. */
   readonly key?: { readonly text: string; readonly requestHash: string };
 }
 
@@ -281,7 +281,7 @@ async function descend(
       if (next === null) continue;
       return [{ ...level, left: key }, ...(await descend(creations, next, from === null ? null : below, known))];
     } catch (error) {
-      // Another call of the same visit may have reached the requested node.
+      // Another item of the same visit may have reached the requested node.
       if (!(error instanceof StoreError) || error.code !== "STORE_NO_FORK") throw error;
       refused ??= error;
     }
@@ -324,7 +324,7 @@ async function calleeOf({ database }: RunCreator, runId: string, key: string): P
   return callee?.id ?? null;
 }
 
-/** Below the root, the rest of the caller's limits applies. */
+/** Below the root, the caller's remaining limits apply. */
 function forkLevels(levels: readonly ForkedLevel[], at: number, caps: Partial<Limits>): readonly AdvancedLevel[] {
   const advanced: AdvancedLevel[] = [];
   for (const level of levels) {

@@ -11,15 +11,15 @@ import { deleteRun } from "./delete-runs.ts";
 import type { ForkRequest } from "./fork-run.ts";
 
 export interface RestartRequest extends Pick<ForkRequest, "of" | "caps" | "key"> {
-  /** Instead of the other run's own. */
+  /** Replaces the other run's definition. */
   readonly definition?: Definition;
-  /** Instead of the notes from the start of the other run. */
+  /** Replaces the notes from the start of the other run. */
   readonly notes?: NewRun["notes"];
-  /** Override those of the other run, such as another model. */
+  /** Overrides single variables of the other run, such as the model. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Instead of the other run's own. */
+  /** Replaces the other run's options. */
   readonly options?: Json;
-  /** As for a new run. */
+  /** As in `NewRun`. */
   readonly takesTurn?: boolean;
 }
 

@@ -66,9 +66,9 @@ export async function enforceDeadlines(
         );
         continue;
       }
-      // This deadline has served its purpose, unless the event set another one. If the event was dropped, try it again later. There are two
-      // exceptions. A handler without a time of its own ignores the run's deadline. A run that waits for a resume beside other work is
-      // checked again after a while.
+      // This deadline has served its purpose, unless the event set another one. If the event was dropped, the next cycle tries it again.
+      // There are two exceptions. A handler without a time of its own ignores the run's deadline. A run that waits for a resume beside
+      // other work is checked again after a while.
       await queryDatabase(
         database,
         "Clearing a deadline",

@@ -30,7 +30,7 @@ export const batches = markmill.table(
     /** The secret from which pseudonyms are computed. */
     secret: text("secret").notNull(),
     state: text("state").notNull().default("open"),
-    /** Of a pause: a person, or the budget. */
+    /** Set for a pause: a person, or the budget. */
     pausedBy: text("paused_by"),
     reason: text("reason").notNull().default(""),
     concurrency: integer("concurrency").notNull(),
@@ -106,7 +106,7 @@ export const batchWorks = markmill.table(
   },
   (table) => [
     primaryKey({ name: "batch_works_pkey", columns: [table.batchId, table.key] }),
-    // The batch is the last column: while the tables are young, Postgres would prefer an index that begins with it to the primary key.
+    // The batch is the last column: while the tables are new, Postgres would prefer an index that begins with it to the primary key.
     unique("batch_works_pseudonym").on(table.pseudonym, table.batchId),
   ],
 );
@@ -122,10 +122,10 @@ export const batchRuns = markmill.table(
     batchId: text("batch_id").notNull(),
     work: text("work").notNull(),
     try: integer("try").notNull(),
-    /** Drawn with the attempt, so that every process creates the same run. */
+    /** Generated with the attempt, so that every process creates the same run. */
     runId: text("run_id").notNull(),
     definitionHash: text("definition_hash").notNull(),
-    /** Of the rubric for its grade. */
+    /** The hash of the rubric for its grade. */
     rubricHash: text("rubric_hash").notNull(),
     hash: text("hash").notNull(),
     why: text("why").notNull(),
@@ -170,7 +170,7 @@ export const gradeEvents = markmill.table(
     try: integer("try").notNull(),
     /** Id of the event that it takes back. */
     takesBack: counter("takes_back"),
-    /** Of a release: keys of its students. null: from an earlier version, for all students of the submission. */
+    /** Set for a release: keys of its students. null: from an earlier version, for all students of the submission. */
     students: text("students").array(),
     /** The idempotency key of its request, and the hash of that request. */
     idempotencyKey: text("idempotency_key"),

@@ -35,10 +35,10 @@ export const toolCalls = markmill.table(
     activityId: counter("activity_id").notNull(),
     /** The model call that asked for it. -1: no model did. */
     callIndex: integer("call_index").notNull(),
-    /** Of the request whose reply asked for it. Without a model: of the name and the arguments. */
+    /** The hash of the request whose reply asked for the call. Without a model: the hash of the name and the arguments. */
     requestHash: text("request_hash").notNull(),
     position: integer("position").notNull(),
-    /** Of the activity. */
+    /** The attempt of the activity. */
     attempt: integer("attempt").notNull(),
     /** The claim under which it was begun. */
     claim: integer("claim").notNull(),
@@ -269,7 +269,7 @@ export const sessionMarks = markmill.table(
     processes: json("processes").notNull(),
     manifest: bytea("manifest").notNull(),
     seal: text("seal").notNull(),
-    /** Of `begun`: the tool call that began. null: an EXECUTE began. */
+    /** Set for the mark `begun`: the tool call that began. null: an EXECUTE began. */
     call: text("call"),
   },
   (table) => [primaryKey({ name: "session_marks_pkey", columns: [table.sessionId, table.name] })],

@@ -4,7 +4,10 @@ import { at, counter, now } from "./column-types.ts";
 
 export const markmill = pgSchema("markmill");
 
-/** Ids of activities that have no row. They are far above those of rows, with which they share the queue. They are drawn in blocks. */
+/**
+ * Ids of activities that have no row. They are far above those of rows, with which they share the queue. They are taken from the sequence
+ * in blocks.
+ */
 export const inlineActivityIds = markmill.sequence("inline_activity_ids", {
   startWith: 1099511627776,
   increment: 1024,

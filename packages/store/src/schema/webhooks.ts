@@ -39,9 +39,9 @@ export const webhookDeliveries = markmill.table(
     nextAt: now("next_at"),
     createdAt: now("created_at"),
     endedAt: at("ended_at"),
-    /** Of the last attempt: the HTTP status. null: there was no answer. */
+    /** The HTTP status of the last attempt. null: there was no answer. */
     status: integer("status"),
-    /** Of the last attempt: the beginning of the answer, or why there was none. */
+    /** The beginning of the last attempt's answer, or why there was none. */
     answer: text("answer"),
   },
   (table) => [

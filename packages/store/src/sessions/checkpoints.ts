@@ -19,9 +19,9 @@ import { translate } from "../database/store-error.ts";
 import { inTransaction } from "../database/transaction.ts";
 
 export interface Mark {
-  /** Of `begun`: the EXECUTE, or the activity of the tool call. */
+  /** Set for the mark `begun`: the EXECUTE, or the activity of the tool call. */
   readonly activityId: number | null;
-  /** Of `begun`: the tool call. null: the EXECUTE itself. */
+  /** Set for the mark `begun`: the tool call. null: the EXECUTE itself. */
   readonly call: string | null;
   readonly position: number;
   readonly problem: string | null;
@@ -227,9 +227,9 @@ export async function waitsForExecute(database: Database, sessionId: string, act
 }
 
 /**
- * Writes the mark without a new checkpoint: only the shell's state changed, or, with a problem, the workspace cannot be saved as it is. The
- * last checkpoint stays as the base for later changes. If the session ended because of the processes in it, the same statement removes them
- * from both marks: after kill -9 the next worker restores the session without them. false: another worker has the session.
+ * Writes the mark without a new checkpoint. Either only the shell's state changed, or a problem prevents saving the workspace. The last
+ * checkpoint stays as the base for later changes. If the session ended because of the processes in it, the same statement removes them from
+ * both marks: after kill -9 the next worker restores the session without them. false: another worker has the session.
  */
 export async function settleMark(
   database: Database,

@@ -6,8 +6,8 @@
  *     code counts them as due or lost. A run that is cancelled, stopped or deleted leaves the queue by that.
  * T2  A run occupies a slot while it is active: some activity of its tree is due or claimed. A run that waits (for a person, for an
  *     endpoint, for a time) leaves its slot to others. Runs of batches have slots of their own (batches/admit.ts).
- * T3  The number of slots is a target, not a guarantee. Two supervisors that both believe they lead, or a run that is enqueued although it
- *     is queued, let a few runs too many start, and nothing else changes.
+ * T3  The number of slots is a target, not a guarantee. A few runs too many can start if two supervisors both believe they lead, or if a
+ *     run is enqueued although it is queued. Nothing else changes then.
  * T4  Time in the queue counts for no time limit. A run with a limit first gets an event of its own that starts its time; a repeated event
  *     changes nothing.
  *
@@ -74,7 +74,7 @@ const admitText = `with picked as materialized (
   union all
   select ${inlineColumns} from begun r cross join lateral ${inlineOfRun}`;
 
-/** More would be a long statement, and the next cycle is soon. */
+/** Limit of one statement. The next cycle follows soon. */
 const mostTogether = 500;
 
 /** `places`: null: as many as workers can use. */

@@ -12,5 +12,5 @@ const leastPlaces = 64;
 export const placesSql = `select coalesce($1::integer, greatest(${leastPlaces}, 2 * coalesce(sum((w.info ->> 'slots')::integer), 0)))::integer as places
     from workers w where w.heartbeat_at > clock_timestamp() - ${silence}`;
 
-/** Of a run `r`. The index runs_queued has the same condition. */
+/** Whether a run `r` is queued. The index runs_queued has the same condition. */
 export const queuedSql = (r: string) => `${r}.enqueued_at = 'infinity' and ${r}.status = 'doing'`;

@@ -13,7 +13,7 @@ import type { Announcer } from "../watch/watch.ts";
 import { placesSql, queuedSql } from "./places-sql.ts";
 
 export interface Shares {
-  /** Starts a run of the tenant with `make`, which gets whether it is queued. */
+  /** Starts a run of the tenant with `make`, which receives true if the run is queued. */
   start<Made>(tenant: string, make: (queued: boolean) => Promise<Made>): Promise<Made>;
   /** Runs are queued: notify the supervisor. */
   tellQueued(): void;

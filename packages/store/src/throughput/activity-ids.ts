@@ -1,8 +1,8 @@
 /**
- * Draws ids for inline activities, which have no row to get an id from, in blocks of 1,024.
+ * Takes ids for inline activities, which have no row to get an id from, in blocks of 1,024.
  *
  * Gains: one query per 1,024 ids instead of one before every commit that requests an inline activity. Not measured alone. Without it: every
- * commit first draws its ids from the sequence.
+ * commit first takes its ids from the sequence.
  *
  * On kill -9 the rest of the block is lost, which leaves only a gap in the ids.
  */

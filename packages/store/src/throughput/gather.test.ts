@@ -40,7 +40,7 @@ it("requests of one turn go out together, and requests that arrive meanwhile go 
   ]);
 });
 
-it("no group exceeds the maximum, and requests with a second chance go first", async () => {
+it("no group exceeds the maximum, and repeated requests go first", async () => {
   const { gather, groups, turn, release } = recorder(2);
   for (const item of [1, 2, 3, 4]) gather.add(item);
   await turn();
@@ -68,7 +68,7 @@ it("a gatherer is idle when no request waits and no group is in flight", async (
   expect(idle).toBe(true);
 });
 
-it("waiting requests are divided evenly, and a few of them wait instead of going out beside a group", async () => {
+it("waiting requests are divided evenly, and a few requests wait while other groups are in flight", async () => {
   const { gather, groups, turn, release } = recorder(100, 3);
   for (let item = 0; item < 60; item += 1) gather.add(item);
   await turn();
@@ -165,7 +165,7 @@ describe("a gatherer that lingers", () => {
     ]);
   });
 
-  it("does not delay requests that were left over or have a second chance", async () => {
+  it("does not delay requests that were left over or are repeated", async () => {
     const { gather, groups } = lingering();
     for (const item of [1, 2, 3, 4, 5, 6, 7]) gather.add(item);
     await turn();

@@ -54,7 +54,7 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
   /** Ends the wait of `due` at once, if it is lingering. */
   let hurry: (() => void) | null = null;
   let last = { at: Number.NEGATIVE_INFINITY, size: 0 };
-  /** The waiting items have already waited: a group left them over, or they have a second chance. */
+  /** The waiting items have already waited: a group left them over, or they are repeated. */
   let hasWaited = false;
 
   function start(afterMs = 0): void {

@@ -13,7 +13,7 @@
 import { isContention, translate } from "../database/store-error.ts";
 import { createGather, type Gather, settleInTurns } from "./gather.ts";
 
-/** Maximum of one statement: items, and characters unless a single item has more. */
+/** The largest group of one statement, in items and in characters. A single longer item is sent alone. */
 const most = 200;
 const mostCharacters = 4 * 1024 * 1024;
 

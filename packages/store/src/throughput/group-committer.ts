@@ -140,7 +140,7 @@ export function createGroupCommitter(parts: CommitterParts, most: number): Commi
     return decideRequest(pending.request);
   }
 
-  /** See G4. Returns the events whose run had moved on. */
+  /** See G4. Returns the events whose run had changed. */
   async function writeGroup(group: readonly DecidedPending[]): Promise<Pending[]> {
     if (group.length === 0) return [];
     try {

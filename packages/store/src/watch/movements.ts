@@ -1,12 +1,12 @@
 /**
- * Waits for runs to move. One connection listens for all waiting callers of this process; the first one opens it. A notification is only a
- * hint: callers also read again after a while.
+ * Waits for runs to change ("move"). One connection listens for all waiting callers of this process; the first one opens it. A notification
+ * is only a hint: callers also read again after a while.
  */
 import type { Database } from "../database/database.ts";
 import { watch } from "./watch.ts";
 
 interface Movement {
-  /** The run moved, or the time is over. Never fails. */
+  /** The run changed, or the time is over. Never fails. */
   readonly happened: Promise<void>;
   cancel(): void;
 }

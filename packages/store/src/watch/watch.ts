@@ -98,7 +98,7 @@ interface Control {
 }
 
 export interface Watch {
-  /** Runs that moved. */
+  /** Runs with new events. */
   readonly onRuns?: (runIds: readonly string[]) => void;
   /** The worker must give up activities of this run with an older epoch. */
   readonly onControl?: (control: Control) => void;

@@ -18,7 +18,7 @@ export interface DueDelivery {
   readonly attempts: number;
 }
 
-/** Of one webhook at once. */
+/** Deliveries of one webhook at once. */
 const mostOfOne = 5;
 
 /** `except`: webhooks with a delivery on its way. */

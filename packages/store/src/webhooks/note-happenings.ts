@@ -1,7 +1,7 @@
 /**
  * Turns events into deliveries of webhooks. It finds the events in existing rows, so a step writes nothing extra.
  *
- * N1  Each event after the creation of a webhook is noted once: the event's key is unique for each webhook.
+ * N1  Each event after the creation of a webhook is recorded once: the event's key is unique for each webhook.
  * N2  Cycles overlap by a minute: a later cycle finds events that were committed late, by a statement that began before the last cycle. No
  *     statement takes that long.
  * N3  The deliveries and the time of the cycle are one transaction. kill -9 before its commit: the next cycle finds the same events again.

@@ -13,7 +13,7 @@ describe("decision before an activity is performed", () => {
     expect(refuseToPerform({ takeovers: 5 })).toMatchObject({ failure: { code: "WORKER_CRASHED" }, next: "fail" });
   });
 
-  it("only interrupted commands are not repeated automatically, because a tool call has a row of its own", () => {
+  it("only commands count as work that must not be repeated, because tool calls have rows of their own", () => {
     const kinds = ["check", "set", "assign", "note", "prompt", "execute", "call", "ask", "tool", "memory"] as const;
     expect(kinds.filter(mayAct)).toEqual(["execute"]);
   });
@@ -34,7 +34,7 @@ describe("decision after an activity was performed", () => {
     expect(decided).toMatchObject({ do: "commit", done: { did: "fail", failure: { code: "VALUE_TOO_LONG" }, usage } });
   });
 
-  it("an activity that could not begin is released as untouched, whatever may have begun before", () => {
+  it("an activity that could not begin is released as untouched, even if an earlier attempt may have begun", () => {
     const decided = afterPerforming({ did: "postpone", ms: 500 }, { ...at, kind: "execute", acted: true });
     expect(decided).toEqual({ do: "give back", ms: 500, untouched: true });
   });
@@ -45,7 +45,7 @@ describe("decision after an activity was performed", () => {
     expect(afterPerforming({ did: "leave" }, { ...at, kind: "call", draining: true })).toEqual(answer);
   });
 
-  it("the job of an activity that was aborted because its run continued without it is completed", () => {
+  it("if a run continues without an activity, the job of the aborted activity is completed", () => {
     expect(afterPerforming({ did: "leave" }, at)).toEqual({ do: "answer", answer: { do: "done" } });
   });
 
@@ -80,7 +80,7 @@ describe("decision after performing an activity threw", () => {
 
   const limit = new ThreadCallFailed("the text takes longer than 60 s to read");
   it.each([new TypeError("t"), new RangeError("r"), new ReferenceError("f"), new SyntaxError("s"), limit])(
-    "after a defect (%s) the activity is retried, and once commands may have run, their outcome is unknown",
+    "a defect (%s) is retried, and reported as an unknown outcome once commands may have run",
     (error) => {
       const bug = (next: string) => ({ defect: true, performed: { failure: { code: "WORKER_BUG" }, next } });
       expect(afterFailedPerformance(error, calm)).toMatchObject(bug("retry"));

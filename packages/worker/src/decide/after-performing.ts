@@ -1,4 +1,4 @@
-/** Decides the fate of a claimed activity before and after it is performed. */
+/** Decides what happens to a claimed activity before and after it is performed. */
 import { ThreadCallFailed } from "@markmill/base";
 import { type Bounds, outcomeExcess, type WorkKind, workKinds } from "@markmill/engine";
 import type { Answer } from "@markmill/queue";
@@ -58,9 +58,9 @@ function withinBounds(done: Done, bounds: Bounds): Done {
 }
 
 /**
- * Performing the activity threw. null: throw on and release the activity, because it was aborted, the store is unreachable, or the error is
- * not known to be ours. A defect of Markmill fails the activity, with some retries, so that it does not return for ever. One such defect is
- * a text that a thread cannot read within its limits.
+ * Performing the activity threw. null: rethrow the error and release the activity, because it was aborted, the store is unreachable, or the
+ * error is not known to be ours. A defect of Markmill fails the activity, with some retries, so that it does not return for ever. One such
+ * defect is a text that a thread cannot read within its limits.
  */
 export function afterFailedPerformance(
   error: unknown,

@@ -34,7 +34,7 @@ const refusals: ReadonlySet<string> = new Set([
   "QUEUE_SERVER_FAULT",
 ] satisfies QueueErrorCode[]);
 
-/** `error`: of a queue that takes no jobs at this moment. */
+/** `error`: the error of a queue that takes no jobs at this moment. */
 export function afterProbe(error: unknown): "refusing" | "away" {
   return error instanceof QueueError && refusals.has(error.code) ? "refusing" : "away";
 }

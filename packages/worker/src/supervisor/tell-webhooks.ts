@@ -1,12 +1,12 @@
 /**
- * Webhooks: events are noted as deliveries (store/webhooks/note-happenings.ts), and due deliveries are sent and settled.
+ * Webhooks: events are recorded as deliveries (store/webhooks/note-happenings.ts), and due deliveries are sent and settled.
  *
  * W1  Each delivery is sent at least once: it is settled after its answer. A repeated delivery has the same `webhook-id`.
  * W2  Each is sent to one address, within ten seconds, through the sender, which refuses the addresses that tools may not reach.
  * W3  A cycle does not wait for an address that is slow to answer. The webhook of that address gets no further deliveries until it has
  *     answered, and later cycles serve the others meanwhile.
  *
- * kill -9 between any two lines: the next cycle notes the missing deliveries, and a delivery that was not settled is sent again.
+ * kill -9 between any two lines: the next cycle records the missing deliveries, and a delivery that was not settled is sent again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import {

@@ -34,7 +34,7 @@ it("a claim ahead does not match a delivery of another epoch or attempt", () => 
   }
 });
 
-it("claims ahead are forgotten if they match, or if their delivery never arrives", () => {
+it("matching claims ahead can be forgotten, and a claim whose delivery never arrives is forgotten after its lease", () => {
   let now = 0;
   const claims = createClaimsAhead(1_000, () => now);
   for (const id of [1, 2, 3]) claims.keep(claimedAhead(id, id * 100));

@@ -4,7 +4,7 @@ import type { Shape } from "../../throughput/statement-shape.ts";
 import { waitsForAnswer } from "../kinds-sql.ts";
 
 /**
- * The activity that `x` names, of the run `g`. With a plain join, Postgres looks it up without its run while the tables are young, and so
+ * The activity that `x` names, of the run `g`. With a plain join, Postgres looks it up without its run while the tables are new, and so
  * walks through the activities of all runs. `lateral` and `offset 0` prevent this.
  */
 export const visited = (columns: string) => `

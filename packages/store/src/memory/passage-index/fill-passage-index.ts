@@ -1,9 +1,9 @@
 /**
  * Copies passages of large scopes into the passage index after they were inserted. Inserts do not know the index and are not slowed by it.
  *
- * F1  `up_to` of a scope: every passage of it with this id or a lower one is in the index. Ids are drawn before they are committed, so the
- *     target id is read while no writer of passages is active: later writers draw higher ids. Passages beyond `up_to` are scanned
- *     (../passages.ts), so a search misses none of them.
+ * F1  `up_to` of a scope: every passage of it with this id or a lower one is in the index. Ids are taken from the sequence before they are
+ *     committed, so the target id is read while no writer of passages is active: later writers get higher ids. Passages beyond `up_to` are
+ *     scanned (../passages.ts), so a search misses none of them.
  * F2  A scope that one scan reads at once gets no index.
  *
  * kill -9 between any two lines: the next process continues at `up_to`. Two processes at once copy the same passages.
@@ -18,7 +18,7 @@ import { floatsOf, mostIndexed, passageSearchOf, vectorText } from "./passage-in
 const largeScope = 4_000;
 /** An indexed scope is continued when a scan would read this many passages beside the index. */
 const longTail = 1_000;
-/** In one statement: with HNSW about a tenth of a second. */
+/** Passages in one statement. With HNSW it takes about a tenth of a second. */
 const copiedTogether = 100;
 
 export interface FillOptions {
@@ -133,7 +133,9 @@ async function beginScope(
   }
 }
 
-/** Created before the first passage with these dimensions is copied. Created later, it would block deletions while it is built. */
+/**
+ * The index is created before the first passage with these dimensions is copied. Created later, it would block deletions while it is built.
+ */
 function hnswIndex(extensionSchema: string, dimensions: number): string {
   return `create index if not exists indexed_passages_near_${dimensions} on markmill_index.indexed_passages
     using hnsw ((vector::${extensionSchema}.vector(${dimensions})) ${extensionSchema}.vector_ip_ops) where dimensions = ${dimensions}`;

@@ -9,7 +9,7 @@
 import type { Database } from "../../database/database.ts";
 import { queryDatabase } from "../../database/query-database.ts";
 
-/** Has iterative scans, without which a filtered scan may find nothing. */
+/** The oldest version with iterative scans. Without them, a filtered scan may find nothing. */
 const oldestVersion = "0.8";
 /** pgvector indexes at most this number of dimensions. */
 export const mostIndexed = 2_000;
@@ -45,7 +45,7 @@ export async function passageSearchOf(database: Database): Promise<PassageSearch
   return made ? { by: "pgvector", version, extensionSchema } : { by: "scan", why: "no index" };
 }
 
-/** The same, plus whether the server could have an index. Not for every search, because the server reads files for it. */
+/** The same, plus whether the server could have an index. Do not call this for every search, because the server reads files for it. */
 export async function explainPassageSearch(database: Database): Promise<PassageSearch> {
   const search = await passageSearchOf(database);
   if (search.by === "pgvector" || search.why !== "not created") return search;
