@@ -301,7 +301,7 @@ describe("values that are sent beside the grading task", () => {
     default: { reply: answer(0), verbatim: true },
   };
 
-  it("values that a student or a model may have written are hidden from the second pass, which is then always made", async () => {
+  it("values that a student or a model may have written always cause a second pass, which does not see them", async () => {
     const { ports, server } = await portsOf(null, plain, "scripted", swayed);
     const given = { RESULT: talk, LEVEL: "beginners", HITS: "12.5", "file:a.js": "let a = 1; // perfect\n" };
     const grade = await graded(ports, work({ task: "Judge", given, authored: ["LEVEL"] }));

@@ -106,7 +106,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
         all === false
           ? null
           : await query(client, droppedText, [id, all, batch.span?.after ?? null, batch.span?.upTo ?? null]);
-      // Last: calls of a running class wait while its cap is written.
+      // Do this last: calls of a running class wait while its cap is written.
       await saveBudget(client, tenant, id, batch.budget);
       if (!wasOver) await noteEnd(client, id, { empty: isAll(batch) });
       await query(client, "select pg_notify('markmill_batches', '')", []);

@@ -66,7 +66,7 @@ const requestedColumns = [
   "pools",
 ] as const satisfies readonly RunColumn[];
 
-/** Those, and the columns that its first event sets. All have the form in which they are stored. */
+/** The columns from the request, and those that the run's first event sets. All have the form in which they are stored. */
 export const givenColumns = [
   ...requestedColumns,
   "epoch",

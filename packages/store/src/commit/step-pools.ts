@@ -4,8 +4,8 @@
  *
  * Q1  A pool is locked before the rows of its runs, and several pools in the order of their ids. So the number of remaining steps is known
  *     when the event is decided, and still true when it is committed.
- * Q2  An event begins at most as many steps as the fullest pool has left (`room`). Steps of a handler have an allowance of their own:
- *     callers count them without a check.
+ * Q2  An event begins at most as many steps as remain in every one of its pools (`room`). Steps of a handler have an allowance of their
+ *     own: callers count them without a check.
  * Q3  The commit after which a run shares its steps creates the pool, with the steps taken so far. A pool never counts down.
  * Q4  A run that shares its steps with no other run has no pool, and its commits skip all of this.
  *

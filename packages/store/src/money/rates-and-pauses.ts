@@ -31,7 +31,7 @@ export interface ModelAt {
 export type Slot =
   /** `waitMs`: time to wait before the call. */
   | { readonly kind: "granted"; readonly waitMs: number; readonly probe: boolean }
-  /** `probing`: the time of the pause is over, and another worker probes the endpoint. */
+  /** `probing`: the time of the pause is over, and another call probes the endpoint. */
   | { readonly kind: "paused"; readonly forMs: number; readonly probing: boolean; readonly reason: string };
 
 export interface Pause extends Omit<ModelAt, "tenant"> {
@@ -191,7 +191,7 @@ export function leaveProbe(database: Database, at: ModelAt, prober: string): Pro
   return changeProbe(database, at, prober, "prober = null, probe_until = null");
 }
 
-/** Changes nothing if another worker has taken over the probe. */
+/** Changes nothing if another call has taken over the probe. */
 async function changeProbe(database: Database, at: ModelAt, prober: string, change: string): Promise<void> {
   const values = [at.endpoint, at.model, prober, at.tenant];
   const theirs = "endpoint = $1 and model = $2 and prober = $3 and tenant = $4";

@@ -53,9 +53,9 @@ from acting a join tool_calls t on t.activity_id = a.id and t.in_session
 order by id`;
 
 /**
- * For a run that is itself a fork: did it copy files, and did any of them change between its fork point and this one? Its own rows do not
- * show this: tool calls and called runs stay with the origin run, which may also be a fork. If a run was deleted, its files count as
- * changed.
+ * For a run that is itself a fork: did it copy files, and did any of them change between its fork point and the point of the new fork? Its
+ * own rows do not show this: tool calls and called runs stay with the origin run, which may also be a fork. If a run was deleted, its files
+ * count as changed.
  */
 const changesBefore = `
 with recursive ${heardRuns}, forks as (

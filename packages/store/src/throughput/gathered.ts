@@ -20,8 +20,8 @@ const mostCharacters = 4 * 1024 * 1024;
 /** Gatherers of the most recently used keys are kept, because they remember the pace of their requests. */
 const mostIdle = 50;
 /**
- * For statements that a prompt sends between its model calls. This delay is too small to matter to a prompt, and two prompts save one
- * statement.
+ * The linger time for statements that a prompt sends between its model calls. It is too short to matter to a prompt, and two prompts save
+ * one statement.
  */
 export const promptLingerMs = 20;
 
