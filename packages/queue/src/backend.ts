@@ -1,10 +1,10 @@
 /**
- * Where BullMQ keeps its jobs. Both backends answer the same questions; nothing outside this file knows which one is in use.
+ * Where BullMQ keeps its jobs. Both backends have the same interface. Code outside this file does not know which one is in use.
  *
- * Redis: one connection enqueues and fails at once when Redis is down (no offline queue), workers have connections that wait for it.
- * Postgres: one small pool for all. Its commits are asynchronous: a job lost in a server crash is enqueued again by the supervisor, and
- * the disk is then not in the queue's way. A listening worker keeps one connection of the pool for itself. The probe has a connection of its
- * own: the pool may be busy for a while with work that is well.
+ * Redis: one connection enqueues and fails at once when Redis is down (no offline queue). Workers have connections that wait for Redis.
+ * Postgres: one small pool serves all. Its commits are asynchronous: if the server crashes and loses a job, the supervisor enqueues it
+ * again. The queue then does not wait for the disk. A listening worker keeps one connection of the pool for itself. The probe has a
+ * connection of its own, because a healthy pool may be busy for a while.
  */
 
 import type { QueueName } from "@markmill/engine";
@@ -35,7 +35,7 @@ export type BackendOptions =
   | { readonly kind: "redis"; readonly url: string }
   | { readonly kind: "postgres"; readonly url: string };
 
-/** For whoever looks after the queues: a board. */
+/** For a board that shows the queues. */
 export type WatchedQueue = Pick<
   Queue<JobData>,
   | "getJob"
@@ -62,27 +62,27 @@ type Settings = Pick<WorkerOptions, "concurrency" | "lockDuration" | "stalledInt
 
 export interface Backend {
   readonly kind: BackendOptions["kind"];
-  /** Below so many jobs, adding them one by one is cheaper than together. */
+  /** Below this number of jobs, adding them one by one is cheaper than adding them together. */
   readonly bulkFrom: number;
   queue(name: QueueName): JobQueue;
-  /** The same queue on the connection of the workers, which keeps the order of what it is told; null: there is no such connection. */
+  /** The same queue on the connection of the workers, which keeps the order of its commands. null: there is no such connection. */
   readonly companion: ((name: QueueName) => JobQueue) | null;
   worker(name: QueueName, process: Processor<JobData, null>, settings: Settings): JobWorker;
-  /** Rejects when the server takes no jobs at this moment. */
+  /** Rejects if the server takes no jobs at this moment. */
   probe(): Promise<void>;
-  /** null: this queue's workers fetch every job from the waiting list (H4). */
+  /** null: workers of this queue fetch every job from the waiting list (H4). */
   handOverAct(name: QueueName, lockDuration: number): HandOverAct | null;
   close(): Promise<void>;
 }
 
 const connectMs = 5_000;
-/** A socket that swallows everything must not hold a worker for ever. */
+/** A socket that never answers must not block a worker for ever. */
 const queryMs = 15_000;
-/** Where one activity of a run often leads to another in the same queue. */
+/** Queues in which one activity of a run often leads to another in the same queue. */
 const handsOver = (name: QueueName) => name === "control" || name === "prompt";
 /**
- * What stays of the past; nothing where jobs are handed over (H4): the board reads what has ended from Postgres. The worker says it, not the jobs: as an option of each it
- * would be carried, kept and read with every one.
+ * How many ended jobs the queue keeps. None, if it hands jobs over (H4): the board reads ended jobs from Postgres. This is an option of the
+ * worker. As an option of each job, it would be sent, stored and read with every job.
  */
 const keptJobs = (name: QueueName) => ({
   removeOnComplete: { count: handsOver(name) ? 0 : 100 },
@@ -92,7 +92,7 @@ const keptJobs = (name: QueueName) => ({
 interface BackendParts {
   readonly prefix: string;
   readonly onError: (error: QueueError) => void;
-  /** Of BullMQ's queues and workers. */
+  /** For BullMQ's queues and workers. */
   readonly telemetry: Telemetry | undefined;
 }
 
@@ -100,11 +100,11 @@ export function openBackend(options: BackendOptions, parts: BackendParts): Promi
   return options.kind === "redis" ? openRedis(options.url, parts) : openPostgres(options.url, parts);
 }
 
-/** Absent where there is none: BullMQ then goes the short way. */
+/** The option is absent without telemetry, because BullMQ then uses a shorter path. */
 const telemetryOption = (telemetry: Telemetry | undefined) => (telemetry === undefined ? {} : { telemetry });
 
 async function openRedis(url: string, { prefix, onError, telemetry }: BackendParts): Promise<Backend> {
-  // Only here: whoever has the queue in Postgres loads no client of Redis.
+  // Import it only here: a process whose queue is in Postgres does not load a Redis client.
   const { GatheringRedis } = await import("./throughput/gathering-redis.ts");
   const reconnect = (times: number) => Math.min(50 * 2 ** times, 1_000);
   const enqueuing = new GatheringRedis(url, {
@@ -115,7 +115,7 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
     connectTimeout: connectMs,
     retryStrategy: reconnect,
   });
-  /** Why there is no connection is told by an event. Who connects, or asks something, only hears that the connection was closed. */
+  /** An event reports why there is no connection. A connect or a command only fails with "connection closed". */
   let cause: QueueError | null = null;
   enqueuing.on("ready", () => {
     cause = null;
@@ -128,7 +128,7 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
     await enqueuing.connect();
     const fault = unfitRedis(await enqueuing.info());
     if (fault !== null) throw fault;
-    // The client goes on in database 0 where the server does not have the one in the URL.
+    // If the server does not have the database of the URL, the client continues in database 0.
     const { db = 0 } = enqueuing.options;
     if (db !== 0) await enqueuing.select(db);
     await tryToWrite(enqueuing, `${prefix}:start`);
@@ -163,7 +163,7 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
       ),
     async probe() {
       try {
-        // A server that refuses a job refuses this.
+        // A server that refuses a job also refuses this write.
         await tryToWrite(enqueuing, `${prefix}:probe`);
       } catch (error) {
         const told = translate(error, "Writing to Redis");
@@ -179,7 +179,10 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
   };
 }
 
-/** Every act of the queue is a script that writes. Whatever keeps a server from running one is told by name here, and not job by job. */
+/**
+ * Every operation of the queue is a script that writes. If the server cannot run such a script, this test reports the reason once, instead
+ * of once per job.
+ */
 async function tryToWrite(redis: Redis, key: string): Promise<void> {
   await redis.eval("return redis.call('SET', KEYS[1], '1', 'PX', '1000')", 1, key);
 }
@@ -212,7 +215,7 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
   const clients = new Set<PoolClient>();
   pool.on("connect", (client) => {
     clients.add(client);
-    // One that breaks while somebody holds it, between two queries, tells nobody else: the next query fails.
+    // A connection can break while it is in use, between two queries. Only this event reports it, and the next query fails.
     client.on("error", () => undefined);
   });
   pool.on("remove", (client) => clients.delete(client));
@@ -247,11 +250,11 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
 }
 
 const probeMs = 2_000;
-/** One row, of which BullMQ knows nothing. A server that is full, read-only, or lacks the tables refuses this as it refuses a job. */
+/** Writes one row that BullMQ does not use. A server that is full, read-only, or lacks the tables refuses this as it refuses a job. */
 const probeText = `insert into meta (queue, field, value) values ('markmill health', 'probe', '')
   on conflict (queue, field) do update set value = excluded.value`;
 
-/** By a statement: connection poolers refuse or drop settings that come with the start of a connection. */
+/** Uses a statement: connection poolers refuse or drop settings that are sent at the start of a connection. */
 async function applySettings(client: ClientBase): Promise<void> {
   await client.query(
     `select set_config('search_path', 'bullmq', false), set_config('synchronous_commit', 'off', false),
@@ -260,7 +263,7 @@ async function applySettings(client: ClientBase): Promise<void> {
   );
 }
 
-/** On a connection of its own: a migration, or waiting for another process's, may take longer than `queryMs`. */
+/** Uses a connection of its own: a migration, or the wait for another process's migration, may take longer than `queryMs`. */
 async function migrateQueue(config: ClientConfig): Promise<void> {
   const client = new Client(config);
   client.on("error", () => undefined);
@@ -272,7 +275,7 @@ async function migrateQueue(config: ClientConfig): Promise<void> {
   }
 }
 
-/** A worker closed while it begins to listen never gives its connection back: after a second such connections are ended here. */
+/** A worker that is closed while it begins to listen never returns its connection. After one second, such connections are ended here. */
 async function endPool(pool: Pool, clients: ReadonlySet<ClientBase>): Promise<void> {
   let late: NodeJS.Timeout | undefined;
   const forced = new Promise<void>((resolve) => {

@@ -1,8 +1,8 @@
 /**
- * Enqueues on one set of queues. Everything enqueued in one turn of the event loop goes out together.
+ * Enqueues jobs on one set of queues. Jobs of one turn of the event loop go out together.
  *
- * `enqueued` resolves with the specs that could not be enqueued, having reported why: it never rejects for a server that is away. `sent` resolves as
- * soon as the commands are on their connection: what the same connection is told later is done later.
+ * `enqueued` resolves with the jobs that could not be enqueued, and reports the reason. It never rejects for an unreachable server. `sent`
+ * resolves as soon as the commands are on their connection: later commands of the same connection are executed later.
  */
 
 import type { JobSpec, QueueName } from "@markmill/engine";
@@ -21,10 +21,10 @@ interface Enqueuing {
 
 export interface EnqueuerParts {
   readonly queueOf: (name: QueueName) => JobQueue;
-  /** Below so many jobs, adding them one by one is cheaper than together. */
+  /** Below this number of jobs, adding them one by one is cheaper than adding them together. */
   readonly bulkFrom: number;
   readonly report: (doing: string) => (error: unknown) => void;
-  /** Who enqueued, for BullMQ's instrumentation; null: there is none. */
+  /** The caller's context, for BullMQ's instrumentation. null: there is no instrumentation. */
   readonly contexts: Telemetry["contextManager"] | null;
 }
 
@@ -40,12 +40,12 @@ const nothing: Enqueuing = { sent: Promise.resolve(), enqueued: Promise.resolve(
 export function createEnqueuer({ queueOf, bulkFrom, report, contexts }: EnqueuerParts): Enqueuer {
   let waiting: Waiting[] = [];
 
-  /** Of specs that go out together with those of others. */
+  /** The context of each caller whose jobs go out together with others. */
   type Ringers = ReadonlyMap<JobSpec, unknown>;
   const ringersOf = (batch: readonly Waiting[]): Ringers =>
     new Map(batch.flatMap(({ specs, context }) => specs.map((spec) => [spec, context] as const)));
 
-  /** In the context of who enqueued these specs; of several, in nobody's. */
+  /** Runs `act` in the context of the caller that enqueued these jobs. With several callers, it runs in no context. */
   function asEnqueuer<T>(ringers: Ringers | null, specs: readonly JobSpec[], act: () => T): T {
     if (ringers === null || contexts === null) return act();
     const [one, ...others] = new Set(specs.map((spec) => ringers.get(spec)));
@@ -63,7 +63,7 @@ export function createEnqueuer({ queueOf, bulkFrom, report, contexts }: Enqueuer
 
   async function add(queue: JobQueue, spec: JobSpec): Promise<void> {
     if (spec.parentJob !== null) {
-      // The CALL's job may be gone, or done waiting: then the tree on the board ends here, and nothing else changes.
+      // The CALL's job may be gone, or no longer wait. Then the tree on the board ends here, and nothing else changes.
       const adopted = toJob(spec, true);
       const added = await queue.add(adopted.name, adopted.data, adopted.opts).catch(() => null);
       if (added !== null) return;
@@ -88,12 +88,12 @@ export function createEnqueuer({ queueOf, bulkFrom, report, contexts }: Enqueuer
   async function flush(): Promise<void> {
     const batch = waiting;
     waiting = [];
-    // An adopted spec may have to be enqueued again as an orphan, so that it is sent only when it is enqueued.
+    // A job with a parent may have to be enqueued again without one, so it counts as sent only when it is enqueued.
     const adopting = batch.some(({ specs }) => specs.some(({ parentJob }) => parentJob !== null));
     const tellSent = () => {
       for (const { sent } of batch) sent();
     };
-    // By then every promise on the way to the connection has been followed up.
+    // By then, all promises on the way to the connection are settled.
     if (!adopting) setImmediate(tellSent);
     const byQueue = Map.groupBy(
       batch.flatMap(({ specs }) => specs),

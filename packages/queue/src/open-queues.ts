@@ -1,14 +1,16 @@
 /**
- * The queues of one process: enqueuing, serving, looking.
+ * The queues of one process: enqueuing, serving and inspecting jobs.
  *
- * Q1  Postgres is the truth, the queue only reports that work is due (I1): an enqueue that fails is reported and forgotten, the supervisor enqueues again.
- * Q2  Enqueuing never waits for a server that is away.
- * Q3  A worker that died is found by its lock: with the default 3 s and 1 s its jobs are delivered again within about 4 s. The queue
- *     never gives up on a job (maxStalledCount); it tells how often its worker was lost, and the store makes of that what it wants.
- * Q4  A handler's enqueues come before its job is let go. On Redis they are told on the same connection, which keeps the order, so that nobody
- *     waits for the answer: a handler that did would pay a round trip in every step. On Postgres, where connections are pooled, they are
- *     waited for. Either way a crash in between leaves the job, and losing both is what Q1 is for.
- * Q5  The first of a handler's enqueues that is due now in the same queue is not enqueued but handed over, where that is possible (hand-over.ts).
+ * Q1  Postgres is the truth, the queue only reports that work is due (I1). An enqueue that fails is reported and forgotten, and the
+ *     supervisor enqueues again.
+ * Q2  Enqueuing never waits for an unreachable server.
+ * Q3  The lock of a job shows that its worker has crashed. With the default 3 s and 1 s, the jobs of that worker are delivered again within
+ *     about 4 s. The queue never gives up on a job (maxStalledCount). It reports how often the worker was lost, and the store decides what
+ *     that means.
+ * Q4  A handler's enqueues are sent before its job is completed. On Redis they use the same connection, which keeps the order, so the
+ *     handler does not wait for the answer: the wait would add a round trip to every step. On Postgres, where connections are pooled, the
+ *     handler waits for them. If a crash happens in between, the job remains. Q1 covers the loss of both.
+ * Q5  The first of a handler's enqueues that is due now in the same queue is handed over instead of enqueued, if possible (hand-over.ts).
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,17 +24,17 @@ import { type Enqueue, type Handler, type ServeOptions, type Serving, serveQueue
 
 export interface QueuesOptions {
   readonly backend: BackendOptions;
-  /** Namespace of the jobs in Redis; on Postgres the database is the namespace. */
+  /** Namespace of the jobs in Redis. On Postgres the database is the namespace. */
   readonly prefix?: string;
   /** Tests only: every activity takes the ordinary way through the queue (hand-over.ts). */
   readonly plain?: boolean;
-  /** Broken connections and failed enqueues; the queues go on by themselves. */
+  /** Reports broken connections and failed enqueues. The queues continue without help. */
   readonly onError?: (error: QueueError) => void;
   /** BullMQ's own instrumentation: the `telemetry` option of its queues and workers. */
   readonly telemetry?: Telemetry;
 }
 
-/** delayed: for about so long yet, by this host's clock; the job was put off by the clock of whoever enqueued it. */
+/** delayed: the approximate remaining time by this host's clock. The clock of the process that enqueued the job set the delay. */
 export type LiveJob =
   | { readonly is: "waiting" }
   | { readonly is: "active" }
@@ -40,24 +42,24 @@ export type LiveJob =
 
 export interface Queues {
   readonly kind: Backend["kind"];
-  /** Resolves with the specs that could not be enqueued, having reported why: never rejects for a server that is away. */
+  /** Resolves with the jobs that could not be enqueued, and reports the reason. Never rejects for an unreachable server. */
   enqueue(specs: readonly JobSpec[]): Promise<readonly JobSpec[]>;
   serve(queue: QueueName, handler: Handler, options?: ServeOptions): Serving;
-  /** By job id: what has become of those whose job is there and has not ended. */
+  /** By job id: the state of each job that exists and has not ended. */
   live(
     specs: readonly Pick<JobSpec, "queue" | "activityId" | "attempt" | "enqueues">[],
   ): Promise<ReadonlyMap<string, LiveJob>>;
-  /** Takes away jobs that are put off: others have come in their place. One that is not there, or is being worked on, is left. */
+  /** Removes delayed jobs that others have replaced. A job that does not exist, or is being performed, is left as it is. */
   forget(specs: readonly Pick<JobSpec, "queue" | "activityId" | "attempt" | "enqueues">[]): Promise<void>;
   counts(): Promise<Readonly<Record<QueueName, Readonly<Record<string, number>>>>>;
-  /** Rejects when the queue takes no jobs at this moment, with the reason. */
+  /** Rejects with the reason if the queue takes no jobs at this moment. */
   probe(): Promise<void>;
-  /** Throws while the queues have not been reached. */
+  /** Throws until the queues have been reached. */
   watch(queue: QueueName): WatchedQueue;
   close(): Promise<void>;
 }
 
-/** A server that says nothing for so long takes no jobs. */
+/** A server that does not answer for this time takes no jobs. */
 const probeMs = 2_000;
 
 export async function openQueues(options: QueuesOptions): Promise<Queues> {
@@ -83,11 +85,11 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
   const enqueuerOf = (queueOf: (name: QueueName) => JobQueue): Enqueuer =>
     createEnqueuer({ queueOf, bulkFrom: backend.bulkFrom, report, contexts: telemetry?.contextManager ?? null });
 
-  // Made while the server is known to be there: a queue whose first breath meets a server that is away never recovers.
+  // Created while the server is known to be reachable: a queue that meets an unreachable server at its start never recovers.
   const queueOf = openAll(backend.queue);
   const enqueuer = enqueuerOf(queueOf);
 
-  /** Q4. Made before the first worker: a queue asks its server something before it says anything, and is answered before any job comes. */
+  /** See Q4. Created before the first worker: a queue first sends its server a query, and must have the answer before any job arrives. */
   let companion: Enqueuer | null = null;
   function enqueueBefore(): Enqueue {
     if (backend.companion === null) return async (specs) => void (await enqueuer.enqueue(specs).enqueued);
@@ -167,6 +169,6 @@ async function liveJob(job: Job<JobData>): Promise<LiveJob | null> {
   if (state === "unknown" || state === "completed" || state === "failed") return null;
   if (state === "active") return { is: "active" };
   if (state !== "delayed") return { is: "waiting" };
-  // A handler that wanted it later counted from then; `timestamp` is when the job was made.
+  // If a handler delayed the job, the delay counts from that moment. `timestamp` is the time at which the job was created.
   return { is: "delayed", forMs: Math.max(job.timestamp, job.processedOn ?? 0) + job.delay - Date.now() };
 }

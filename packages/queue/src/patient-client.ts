@@ -1,7 +1,6 @@
 /**
- * A client of pg that answers one question after the other. BullMQ names its listening connection and begins to listen on it without
- * waiting in between, and again after the connection broke: pg queues such questions with a warning, and will refuse them from its next
- * major version on.
+ * A pg client that sends one query after the other. BullMQ names its listening connection and begins to listen on it without a wait in
+ * between, and again after the connection broke. pg queues such queries with a warning, and its next major version will refuse them.
  */
 import { Client } from "pg";
 
@@ -11,7 +10,7 @@ export class PatientClient extends Client {
   #last: Promise<unknown> = Promise.resolve();
   #asked = 0;
 
-  /** Questions with a callback, and cursors, come from pools, whose clients have one user at a time. */
+  /** Queries with a callback, and cursors, come from pools, whose clients have one user at a time. */
   override query: Client["query"] = ((...args: readonly unknown[]) => {
     const ask = (): unknown => (super.query as Asked)(...args);
     const [first] = args;

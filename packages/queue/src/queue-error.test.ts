@@ -60,16 +60,16 @@ it.each([
   ["XX000 could not find tuple for statistics object", "QUEUE_SERVER_FAULT"],
   ["58P01 could not open file", "QUEUE_SERVER_FAULT"],
   ["something else", "QUEUE_BUG"],
-])("%s is %s", (message, code) => {
+])('the queue error for "%s" is %s', (message, code) => {
   expect(translate(new Error(message), "Enqueuing")).toMatchObject({ code, message: `Enqueuing: ${message}` });
 });
 
-it("a full server's error tells where to make room, wherever the queue is kept", () => {
+it("the error of a full server tells where to free space, for Redis and for Postgres", () => {
   const { fix } = new QueueError("QUEUE_FULL", "no");
   expect([fix.includes("Redis"), fix.includes("Postgres")]).toEqual([true, true]);
 });
 
-it("a connection that was tried on several addresses fails with every cause", () => {
+it("a connection that failed on several addresses reports every cause", () => {
   const both = new AggregateError([new Error("connect ECONNREFUSED ::1"), new Error("connect ECONNREFUSED 127.0.0.1")]);
   expect(translate(both, "Redis")).toMatchObject({
     code: "QUEUE_UNREACHABLE",
@@ -77,7 +77,7 @@ it("a connection that was tried on several addresses fails with every cause", ()
   });
 });
 
-it("a transaction that Redis gave up is told by what Redis said of its commands", () => {
+it("an aborted Redis transaction is reported by the errors of its commands", () => {
   const earlier = [new Error("NOPERM this user has no permissions to run the 'evalsha' command")];
   const error = Object.assign(new Error("EXECABORT Transaction discarded because of previous errors."), {
     previousErrors: [...earlier, ...earlier],
@@ -93,13 +93,13 @@ it.each([
   ["EMFILE", "connect", "connect EMFILE 127.0.0.1:6379"],
   ["EPERM", "connect", "connect EPERM 10.0.0.1:6379"],
   ["EAI_FAIL", "getaddrinfo", "getaddrinfo EAI_FAIL redis"],
-])("a connection that the system refuses by %s is no defect", (code, syscall, message) => {
+])("a connection that the system refuses with %s is not reported as a defect", (code, syscall, message) => {
   const error = Object.assign(new Error(message), { code, syscall });
   expect(translate(error, "Redis").code).toBe("QUEUE_UNREACHABLE");
   expect(translate(new AggregateError([error, error]), "Redis").code).toBe("QUEUE_UNREACHABLE");
 });
 
-it("an error of ours stays what it is", () => {
+it("translating a QueueError returns it unchanged", () => {
   const error = new QueueError("QUEUE_EVICTION_POLICY", "no");
   expect(translate(error, "x")).toBe(error);
 });

@@ -1,4 +1,4 @@
-// The one place where failures of BullMQ, ioredis and pg become errors of ours.
+// Turns failures of BullMQ, ioredis and pg into QueueErrors. No other file does this.
 import { isSystemError } from "@markmill/base";
 
 export const queueErrorCodes = {
@@ -70,7 +70,7 @@ export const queueErrorCodes = {
 
 export type QueueErrorCode = keyof typeof queueErrorCodes;
 
-/** A replica may be promoted: after a failover the same address takes writes. */
+/** A replica may be promoted: after a failover the same address accepts writes. */
 const transient: ReadonlySet<QueueErrorCode> = new Set([
   "QUEUE_UNREACHABLE",
   "QUEUE_FULL",
@@ -80,11 +80,11 @@ const transient: ReadonlySet<QueueErrorCode> = new Set([
   "QUEUE_LOCK_LOST",
 ]);
 
-/** `message` says what and why, `fix` what to do. `transient`: the same call may succeed later. */
+/** `message` states what happened and why, `fix` what to do. `transient`: the same call may succeed later. */
 export class QueueError extends Error {
   override readonly name = "QueueError";
   readonly code: QueueErrorCode;
-  /** The code in words, whatever the message. */
+  /** The meaning of the code, without the details of `message`. */
   readonly means: string;
   readonly fix: string;
   readonly transient: boolean;
@@ -98,7 +98,7 @@ export class QueueError extends Error {
   }
 }
 
-/** What OpenSSL and Node say of a certificate. */
+/** Texts in which OpenSSL and Node reject a certificate. */
 const untrusted =
   /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|CERT_|ERR_TLS_CERT|ERR_SSL|EPROTO|wrong version number|certificate verify failed|Hostname\/IP does not match|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH|\bCRL_/;
 
@@ -116,7 +116,7 @@ const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
     /could not renew lock for job|Missing lock for job|Lock mismatch for job|Missing key for job|is not in the active state|job stalled more than allowable limit/,
     "QUEUE_LOCK_LOST",
   ],
-  // A replica frees who waited at it when it was the primary.
+  // A server that becomes a replica releases clients that were blocked on it while it was the primary.
   [/\bREADONLY\b|NOREPLICAS|\bUNBLOCKED\b|\b25006\b/, "QUEUE_READ_ONLY"],
   [/\bOOM command not allowed|MISCONF|No space left|\b(53100|53200|58030)\b/, "QUEUE_FULL"],
   [/unknown command|Unknown RESP type/i, "QUEUE_NOT_REDIS"],
@@ -140,7 +140,7 @@ export function translate(error: unknown, doing: string): QueueError {
   return new QueueError(code, `${doing}: ${text}`, { cause: error });
 }
 
-/** By what BullMQ, a driver or a server says. A port can have the digits of an SQLSTATE: it says nothing. */
+/** Derives the code from a text of BullMQ, a driver or a server. A port can have the digits of an SQLSTATE, so ports are removed first. */
 export function queueErrorCodeOf(said: string): QueueErrorCode {
   const text = said.replace(/:\d{1,5}\b/g, "");
   return symptoms.find(([symptom]) => symptom.test(text))?.[1] ?? "QUEUE_BUG";
@@ -151,7 +151,7 @@ function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = "code" in error && typeof error.code === "string" ? `${error.code} ` : "";
   const text = error.message.startsWith(code.trim()) ? error.message : `${code}${error.message}`;
-  // Redis gives up a transaction for what it said of the commands in it.
+  // Redis aborts a transaction because of the errors of its commands. Read those errors.
   const earlier = "previousErrors" in error && Array.isArray(error.previousErrors) ? error.previousErrors : [];
   return [text, ...new Set(earlier.map(describe))].join("; ");
 }

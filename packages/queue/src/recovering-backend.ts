@@ -1,14 +1,14 @@
 /**
- * BullMQ's backend on Postgres, which keeps the first answer to "are you there?" for ever: a first connection that failed (a server that is
- * busy, a network that was away for a moment) would fail every later use at once, and a worker's loop, which asks again without a pause, would
- * take a whole core and let nothing else happen in its process. Here a failure is forgotten after a moment.
+ * BullMQ's backend on Postgres, made able to recover. BullMQ keeps its first answer to "is the server there?" for ever. After one failed
+ * first connection (a busy server, a short network failure), every later use would fail at once. A worker's loop asks again without a
+ * pause, so it would occupy a whole core and block its process. Here, a failure is forgotten after a moment.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createPostgresBackend } from "bullmq";
 
 const againMs = 500;
 
-/** Where both keep their answer; their types do not show it. */
+/** Both store their answer in this field. Their types do not show it. */
 interface Remembering {
   readyPromise: Promise<void> | undefined;
   waitUntilReady(): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * A worker on one queue: delivers its jobs to a handler, and lets a job go when the handler is done and what it enqueued is enqueued (Q4, Q5 of
- * open-queues.ts). A slot goes on with the next activity of its run where it can (hand-over.ts).
+ * A worker on one queue. It delivers jobs to a handler, and completes a job when the handler is done and its enqueues are sent (Q4, Q5 of
+ * open-queues.ts). A slot continues with the next activity of its run if it can (hand-over.ts).
  */
 
 import type { Delivery, JobSpec, QueueName } from "@markmill/engine";
@@ -9,22 +9,22 @@ import type { Backend, JobWorker } from "./backend.ts";
 import { type JobData, jobId, parseJobId } from "./job-id.ts";
 import { createHandOver, longestMs, mostInARow } from "./throughput/hand-over.ts";
 
-/** What a handler makes of a delivery. children: the job waits for the jobs that name it as their parent. later: delivered again. */
+/** A handler's answer to a delivery. children: the job waits for the jobs that name it as their parent. later: delivered again. */
 export type Answer =
   | { readonly do: "done" }
   | { readonly do: "children" }
   | { readonly do: "later"; readonly ms: number };
 
-/** Enqueues what the handled activity leads to. Resolves when the job at hand can be let go (Q4). */
+/** Enqueues the activities that the handled one leads to. Resolves when the current job can be completed (Q4). */
 export type Enqueue = (specs: readonly JobSpec[]) => Promise<void>;
 
 /** What the slot of a delivery does when its handler is done. */
 export interface Slot {
-  /** Does it go on with the next activity of the run? Where it says so, it will, or tells that it does not. */
+  /** Will the slot continue with the next activity of the run? After `true` it does so, or calls `onRefused`. */
   countOn(): boolean;
-  /** `refused` is called where the activity is not gone on with after all; awaited before its spec is enqueued. */
+  /** `refused` is called if the slot does not continue with the activity after all. It is awaited before the job is enqueued. */
   onRefused(activityId: number, refused: () => Promise<void>): void;
-  /** Doing this activity twice changes nothing: it may begin before the backend has handed the job over (H6). */
+  /** Performing this activity twice changes nothing, so it may begin before the backend has handed the job over (H6). */
   mayBeginEarly(activityId: number): void;
 }
 
@@ -37,17 +37,20 @@ export interface ServeOptions {
 }
 
 export interface Serving {
-  /** Deliveries being handled. One whose handler is done does not count: the queue may never answer to what comes after it. */
+  /**
+   * Number of deliveries whose handler is running. A delivery whose handler is done does not count: the queue may never answer the calls
+   * that follow.
+   */
   active(): number;
-  /** performance.now() of the last delivery, or of the start: a worker that hears nothing while work is due is stalled. */
+  /** performance.now() of the last delivery, or of the start. A worker that receives no job while activities are due is stalled. */
   lastHeard(): number;
-  /** Somebody paused the queue: no worker is given anything. Rejects where the queue does not answer. */
+  /** An operator paused the queue: no worker gets jobs. Rejects if the queue does not answer. */
   isPaused(): Promise<boolean>;
-  /** How many deliveries are handled at once, from now on; those under way go on. */
+  /** Sets how many deliveries are handled at once from now on. Running ones continue. */
   setConcurrency(concurrency: number): void;
-  /** A stalled worker gets new connections. What it holds goes on. */
+  /** Gives a stalled worker new connections. Its running activities continue. */
   reconnect(): void;
-  /** Takes nothing new and waits for what it holds; by force: does not wait. */
+  /** Accepts no new jobs and waits for the running ones. With `force`, it does not wait. */
   close(force?: boolean): Promise<void>;
 }
 
@@ -55,7 +58,7 @@ interface ServeParts {
   readonly backend: Backend;
   readonly name: QueueName;
   readonly handler: Handler;
-  /** The ordinary way. */
+  /** Enqueues without a hand-over. */
   readonly enqueue: Enqueue;
   readonly isPaused: () => Promise<boolean>;
   readonly onError: (error: unknown) => void;
@@ -92,7 +95,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
       }
       delivery = nextDelivery(next);
     }
-    // Nothing is returned: a return value is stored by the queue, and only ids belong there.
+    // Return nothing: the queue stores a return value, and only ids may be stored there.
     return null;
   }
 
@@ -120,8 +123,8 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   }
 
   /**
-   * Answers with the activity to go on with once the job is let go; whatever else the handler enqueues is enqueued.
-   * `handed`: has the job at hand become that of the delivery? It is awaited before anything is done with the job.
+   * Returns the next activity of this slot, to begin once the job is completed. All other jobs of the handler are enqueued. `handed`: has
+   * the current job become that of the delivery? It is awaited before any operation on the job.
    */
   async function deliver(
     delivery: Delivery,
@@ -150,13 +153,13 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     }
     const held = await handed;
     if (!held.over) {
-      // H6: the job at hand is still the one before.
+      // H6: the current job is still the previous one.
       await slot.refuse();
       await enqueue(answer?.do === "done" ? kept : [held.spec, ...kept]);
       if (answer === null) onError(failure);
       return null;
     }
-    // A job that is not let go hands nothing over.
+    // A job that is not completed cannot be handed over.
     if (answer?.do !== "done") {
       await slot.refuse();
       await enqueue(kept);
@@ -178,7 +181,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     const { runId, activityId, epoch } = next;
     const data: JobData = { runId, activityId, epoch };
     const to = jobId(next);
-    // BullMQ would renew a lock that is gone, and complain.
+    // BullMQ would renew a lock that no longer exists, and report an error.
     worker.letGo(job);
     const handed = await handOver?.({ from: job.id ?? "", to, token, data: JSON.stringify(data) });
     if (handed) worker.follow(job, to, data, token);
@@ -215,7 +218,8 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
       stalled.close(active === 0).catch(onError);
     },
     async close(force = false) {
-      // BullMQ closes once, and never while a connection of its own is away: so the waiting comes before, where force can overtake it.
+      // BullMQ closes only once, and never while one of its connections is down. So wait before the close: a forced close can then overtake
+      // this wait.
       if (!force) {
         pausing ??= worker.pause().catch(onError);
         await pausing;
@@ -226,15 +230,15 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   };
 }
 
-/** Has the job of a slot become that of its next activity? `spec`: of the activity that has no job. */
+/** Has the job of a slot become that of its next activity? `spec`: the job to enqueue for the activity that has none. */
 type Handed = { readonly over: true } | { readonly over: false; readonly spec: JobSpec };
 
 interface OpenSlot extends Slot {
-  /** Somebody counts on it. */
+  /** A caller relies on the hand-over. */
   readonly promised: boolean;
   isCountedOn(spec: JobSpec): boolean;
   beginsEarly(spec: JobSpec): boolean;
-  /** All that is counted on, but for the one that is handed over. */
+  /** Refuses all promised activities except the one that is handed over. */
   refuse(but?: JobSpec | null): Promise<void>;
 }
 

@@ -12,8 +12,8 @@ const info = (facts: Readonly<Record<string, string>>) =>
     .map(([name, value]) => `${name}:${value}\r\n`)
     .join("")}\r\n`;
 
-describe("a Redis that cannot keep the queue is refused by name", () => {
-  it("a single primary that evicts nothing is accepted, and so is one that tells nothing", () => {
+describe("refusing a Redis that cannot keep the queue", () => {
+  it("a single primary that evicts nothing is accepted, and so is a server that reports no facts", () => {
     expect([info({}), info({ redis_version: "6.2.0" }), info({ redis_version: "10.0.1" }), ""].map(unfitRedis)).toEqual(
       [null, null, null, null],
     );
@@ -27,7 +27,7 @@ describe("a Redis that cannot keep the queue is refused by name", () => {
     [{ redis_version: "6.0.16" }, "QUEUE_VERSION", "6.0.16"],
     [{ redis_version: "5.0.7" }, "QUEUE_VERSION", "5.0.7"],
     [{ role: "slave" }, "QUEUE_READ_ONLY", "replica"],
-  ])("%o is %s", (facts, code, word) => {
+  ])("a Redis with %o is refused as %s", (facts, code, word) => {
     expect(unfitRedis(info(facts))).toMatchObject({ code, message: expect.stringContaining(word) });
   });
 });

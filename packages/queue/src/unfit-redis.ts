@@ -1,12 +1,12 @@
 /**
- * Refuses at start a Redis that would lose or refuse jobs later. `INFO` answers everything, and BullMQ needs the right to ask it anyway;
- * `CONFIG GET` is often forbidden.
+ * Refuses, at start, a Redis that would lose or refuse jobs later. It reads `INFO`, which has all the facts and which BullMQ must be
+ * allowed to call anyway. `CONFIG GET` is often forbidden.
  */
 import { QueueError } from "./queue-error.ts";
 
 const oldest = [6, 2] as const;
 
-/** `info`: the answer to INFO. A fact that the server does not tell is no fault. */
+/** `info`: the answer to INFO. A fact that the server does not report counts as fine. */
 export function unfitRedis(info: string): QueueError | null {
   const facts = new Map(
     info.split("\n").flatMap((line) => {

@@ -1,5 +1,5 @@
 /**
- * What people's side needs: to open the store, and what `store.as(tenant)` takes and gives. What workers and supervisors need stands in
+ * For code that serves people: opens the store, and has the types of `store.as(tenant)`. The exports for workers and supervisors are in
  * machine.ts.
  */
 export type { Access, TenantAccess } from "./access/access.ts";

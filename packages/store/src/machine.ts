@@ -1,7 +1,7 @@
 /**
- * What workers, supervisors and the composition root need (`@markmill/store/machine`): statements over `store.machine`. They act on ids
- * that come from claims, jobs and rows, whosever they are, and take the tenant from the run's row. Nothing that serves a request may
- * import this (scripts/check-imports.ts): there it is `store.as(tenant)`.
+ * For workers, supervisors and the composition root (`@markmill/store/machine`): statements over `store.machine`. They act on ids from
+ * claims, jobs and rows of any tenant, and read the tenant from the run's row. Code that serves a request must not import this
+ * (scripts/check-imports.ts). It uses `store.as(tenant)`.
  */
 
 export { type Admission, admitWorks } from "./batches/admit.ts";

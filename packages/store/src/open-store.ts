@@ -1,8 +1,8 @@
 /**
- * The store: one per process. Everything that holds a connection or a cache hangs here and ends with `close`.
+ * The store: one per process. It holds all connections and caches, and `close` ends them.
  *
- * It has two sides. What people ask goes through `as(tenant)` and sees only what is that tenant's. Workers and supervisors act through
- * `machine`, on ids that come from claims and rows and never from a request; whose a run is they read from its row.
+ * It has two sides. Requests of people go through `as(tenant)` and see only that tenant's data. Workers and supervisors act through
+ * `machine`, on ids that come from claims and rows and never from a request; they read the tenant of a run from its row.
  */
 import { randomBytes } from "node:crypto";
 import { type Access, openAccess } from "./access/access.ts";
@@ -39,46 +39,46 @@ import { createMovements } from "./watch/movements.ts";
 import { createAnnouncer } from "./watch/watch.ts";
 
 export interface StoreOptions extends DatabaseOptions {
-  /** Names this process in claims: never the same for two starts, also not for two containers that both have process 1. */
+  /** Names this process in claims. It differs for every start, even for two containers whose processes both have pid 1. */
   readonly worker?: string;
   readonly leaseMs?: number;
   readonly ceilings?: Ceilings;
-  /** Runs of one tenant at once, of those that take their turn; absent: as many as workers can use (shares/places-sql.ts). */
+  /** Runs of one tenant at once, of those that wait for slots. Absent: as many as workers can use (shares/places-sql.ts). */
   readonly runsPerTenant?: number | null;
-  /** Absent: blobs are kept in Postgres. */
+  /** Absent: blobs are stored in Postgres. */
   readonly blobs?: BlobSettings;
   readonly mostPerCommit?: number;
   readonly patienceMs?: number;
-  /** Whoever watches; it must not throw. */
+  /** For watchers. It must not throw. */
   readonly onCommitted?: OnCommitted;
-  /** false: the schema is taken as it is. */
+  /** false: use the schema as it is. */
   readonly migrate?: boolean;
 }
 
 export interface Store {
-  /** What this tenant may see and change. */
+  /** The data that this tenant may see and change. */
   as(tenant: string): TenantStore;
   /** Who may use the installation. */
   readonly access: Access;
-  /** Those that live, whomever they work for. */
+  /** The living workers, for all tenants. */
   workers(): Promise<readonly WorkerRow[]>;
-  /** What each living worker says of running commands. */
+  /** What each living worker reports about running commands. */
   commandStandings(): Promise<readonly CommandStanding[]>;
-  /** Runs of all tenants that have not ended, by status: numbers only. */
+  /** Open runs of all tenants, by status: numbers only. */
   openRuns(): ReturnType<typeof openRunCounts>;
-  /** Activities of all tenants, as whoever watches the queues may see them: by ids, without what they hold. */
+  /** Activities of all tenants, for people who watch the queues: ids only, without content. */
   readonly board: BoardReader;
-  /** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. */
+  /** How long the oldest activity of these queues has been ready and due, in ms. 0: none. */
   oldestDue(queues: readonly string[]): Promise<number>;
   /** The versions of the server and of the schema. */
   about(): Promise<{ readonly server: string; readonly schema: string | null }>;
-  /** Rejects when Postgres cannot be worked with at this moment. Answers, or not, within a few seconds. */
+  /** Rejects if Postgres does not work at this moment. Settles within a few seconds. */
   probe(): Promise<void>;
   /** How passages are found on this server. */
   passageSearch(): Promise<PassageSearch>;
   readonly clock: DatabaseClock;
   readonly machine: Machine;
-  /** Waits for what is in flight. */
+  /** Waits for everything that is in flight. */
   close(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ export interface Machine {
   claim(delivery: Claimable): Promise<Claim>;
   /** The only way a run changes. */
   commit(item: Commit): Promise<Committed>;
-  /** Of a root run: what a model that is asked for it must not know; null: it belongs to no class. */
+  /** For a root run: the facts of its class that a model must not see. null: it belongs to no class. */
   readonly workFacts: ReadWorkFacts;
   readonly reserve: Reserve;
   readonly saveCall: SaveCall;

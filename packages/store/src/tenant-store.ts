@@ -1,9 +1,10 @@
 /**
- * The store as one tenant sees it: all that people's requests read and write, and nothing of anybody else.
+ * The store as one tenant sees it: everything that requests of its people read and write, and no data of other tenants.
  *
- * O1  An id of another tenant is an id that does not exist: the same answer, the same error, and nothing changes.
- * O2  Nothing here takes a tenant as an argument: it is said once, by `store.as(tenant)`.
- * O3  `enqueues` in an answer are jobs the caller is to enqueue. Lost ones are enqueued by the supervisor.
+ * O1  An id of another tenant is treated as one that does not exist: the same answer, the same error, and nothing
+ *     changes.
+ * O2  No method takes a tenant as an argument: `store.as(tenant)` sets it once.
+ * O3  `jobs` in an answer are jobs that the caller must enqueue. The supervisor enqueues lost ones.
  */
 
 import type { Ownership } from "./access/ownership.ts";
@@ -60,13 +61,13 @@ export interface TenantStore {
 }
 
 interface TenantDefinitions {
-  /** Twice is once: a definition is immutable under its hash. */
-  /** `current`: somebody uploads it, so it becomes the current version of its name. */
+  /** A repeated save changes nothing: a definition is immutable under its hash. */
+  /** `current`: a person uploads it, so it becomes the current version of its name. */
   save(definition: Definition, options?: { readonly current?: boolean }): Promise<void>;
   find(hash: string): Promise<Definition | null>;
   /** The latest version of each name, by name. */
   list(filter?: DefinitionFilter, page?: PageRequest): Promise<DefinitionPage>;
-  /** Of one name, the latest first. */
+  /** The versions of one name, latest first. */
   versions(name: string): Promise<readonly DefinitionSummary[]>;
   /** Its files by path. */
   source(hash: string): Promise<Readonly<Record<string, string>> | null>;
@@ -77,75 +78,75 @@ export interface TenantRuns {
   get(id: string): Promise<RunDetail | null>;
   /** Newest first. */
   list(filter?: RunFilter, page?: PageRequest): Promise<RunPage>;
-  /** Those it called, in the order of the calls. */
+  /** The runs it called, in the order of the calls. */
   children(id: string): Promise<readonly RunSummary[]>;
-  /** `after`: only what came after that event. */
+  /** With `after`: only newer events. */
   history(id: string, after?: number): Promise<History>;
   events(id: string, request?: EventsRequest): Promise<EventPage | null>;
   activities(id: string): Promise<readonly HistoryActivity[]>;
-  /** Those that are asked and not answered, without what is asked. */
+  /** The open activities, without their content. */
   doing(id: string): Promise<readonly Omit<HistoryActivity, "work">[]>;
   calls(id: string): Promise<readonly StoredCall[]>;
-  /** What its activities asked of tools. */
+  /** The tool calls of its activities. */
   toolCalls(id: string): Promise<readonly StoredToolCall[]>;
   threads(id: string): Promise<readonly Thread[]>;
-  /** Of a thread. One of more than `mostBytes` is refused before it is read. */
+  /** The messages of a thread. A thread of more than `mostBytes` is refused before it is read. */
   messages(thread: string, mostBytes?: number): Promise<readonly ThreadMessage[]>;
   // A page of more than `mostBytes` is cut short.
   activityPage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<HistoryActivity>>;
   callPage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<StoredCall>>;
   toolCallPage(id: string, page?: PageRequest): Promise<Page<StoredToolCall>>;
-  /** Of all its threads. */
+  /** The messages of all its threads. */
   messagePage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<TalkMessage>>;
   variables(id: string): Promise<Readonly<Record<string, string>> | null>;
   hits(id: string): Promise<Readonly<Record<string, number>> | null>;
-  /** Endpoints in trouble, or a resume, that whole trees wait for, by their roots. */
+  /** The endpoints in trouble, or the resume, that whole trees wait for, by their roots. */
   waits(rootIds: readonly string[]): Promise<readonly Wait[]>;
   replay(id: string): Promise<Omit<Replay, "state">>;
-  /** The hash of the blob that holds what was handed in. */
+  /** The hash of the submission's blob. */
   submission(rootId: string): Promise<string | null>;
-  /** By a whole tree of runs. */
+  /** The spending of a whole tree of runs. */
   spent(rootId: string): Promise<Spent>;
   charges(rootId: string): Promise<readonly ChargeLine[]>;
   cancel(id: string, message: string): Promise<Committed>;
   stop(id: string): Promise<Committed>;
-  /** The whole tree goes on. */
+  /** Resumes the whole tree. */
   resume(rootId: string): Promise<Resumed>;
-  /** A new run that takes over what another one did, up to a point. */
+  /** Creates a run that copies another one up to a point. */
   fork(request: ForkRequest): Promise<ForkedRun>;
-  /** A new run that begins as another one did. */
+  /** Creates a run that starts like another one. */
   restart(request: RestartRequest): Promise<CreatedRun>;
-  /** An ended root run with all that hangs on it; false: there is none. */
+  /** Deletes an ended root run with all its data. false: it does not exist. */
   delete(id: string): Promise<boolean>;
 }
 
 interface TenantAsks {
-  /** Open ones of one tree, or of all; the oldest first. */
-  /** `after`: only those that were asked after this one. */
+  /** Open questions of one tree, or of all; oldest first. */
+  /** `after`: only questions that are newer than this one. */
   list(rootId?: string | null, limit?: number, after?: number): Promise<readonly Ask[]>;
-  /** Open ones of one run and of all below it; the oldest first. */
+  /** Open questions of one run and all runs below it; oldest first. */
   below(runId: string): Promise<readonly Ask[]>;
-  /** Open or not. */
+  /** Open or closed. */
   find(activityId: number): Promise<FoundAsk | null>;
-  /** dropped: there is none, or it was answered, expired or withdrawn before. */
+  /** dropped: it does not exist, or was answered, expired or withdrawn before. */
   answer(activityId: number, text: string, by: string | null): Promise<Committed>;
 }
 
 interface TenantBlobs {
-  /** Content of more than `mostBytes` is refused while it is read, and nothing of it is kept. */
+  /** Content of more than `mostBytes` is refused while it is read, and nothing of it is stored. */
   save(content: BlobContent, mostBytes?: number): Promise<BlobInfo>;
   find(hash: string): Promise<BlobInfo | null>;
-  /** Whole, in memory. */
+  /** The whole blob, in memory. */
   load(hash: string): Promise<Buffer | null>;
-  /** Piece by piece. `from`, `to`: bytes, the first included, the last not. */
+  /** Piece by piece. `from`, `to`: bytes; `from` is included, `to` is not. */
   stream(hash: string, part?: BlobPart): Promise<AsyncIterable<Uint8Array> | null>;
 }
 
 interface TenantBudgets {
-  /** One that exists stays as it is. */
+  /** An existing budget stays as it is. */
   open(id: string, cap: Budget["cap"]): Promise<void>;
   get(id: string): Promise<Budget | null>;
-  /** A cap below what is spent refuses every further call and takes nothing back. */
+  /** A cap below the spent amount refuses every further call and takes nothing back. */
   setCap(id: string, cap: Budget["cap"]): Promise<void>;
 }
 
@@ -154,15 +155,15 @@ interface TenantUsage {
 }
 
 interface TenantModels {
-  /** Endpoints that are left alone now, and why. */
+  /** Endpoints that are paused now, and why. */
   pauses(): Promise<readonly Pause[]>;
 }
 
-/** Named scopes; a run's own passages are the run's. */
+/** Named scopes. A run's own passages belong to the run. */
 export interface TenantMemory {
   scopes(page?: PageRequest): Promise<Page<MemoryScope>>;
   passages(name: string, page?: PageRequest): Promise<Page<StoredPassage>>;
-  /** false: there is no such scope. */
+  /** false: the scope does not exist. */
   delete(name: string): Promise<boolean>;
 }
 
@@ -224,10 +225,10 @@ function tenantDefinitions({ database, definitions }: TenantParts, tenant: strin
 
 function tenantRuns(parts: TenantParts, tenant: string): TenantRuns {
   const { database, definitions, movements, ownership } = parts;
-  /** O1, for what answers a run that does not exist with `none`. */
+  /** O1 for reads: a run that does not exist is answered with `none`. */
   const read = async <Answer>(id: string, none: Answer, answer: () => Promise<Answer>): Promise<Answer> =>
     (await ownership.owns(tenant, id)) ? answer() : none;
-  /** O1, for what cannot be done to a run that does not exist. */
+  /** O1 for changes: a run that does not exist cannot be changed. */
   const act = async <Answer>(id: string, change: () => Promise<Answer>): Promise<Answer> => {
     if (await ownership.owns(tenant, id)) return change();
     throw new StoreError("STORE_NOT_FOUND", `There is no run ${id}.`);

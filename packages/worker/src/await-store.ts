@@ -1,8 +1,8 @@
-/** A database that is away for a moment is waited for: what was done outside must not be lost for it. */
+/** If the database is unreachable for a moment, wait for it: work that was already done outside must not be lost. */
 import { doubling, mayPass, patiently } from "@markmill/base";
 import { StoreError } from "@markmill/store";
 
-/** As long as a commit waits. */
+/** The same limit as for a commit. */
 const longestMs = 30_000;
 const pause = doubling(100, 2_000);
 

@@ -1,9 +1,10 @@
 /**
- * A workflow that a model calls as a tool. The worker makes no run and waits for none: the activity ends with the calls, the engine asks
- * for the child runs, and when it is performed again, what they returned is there (engine's workflow-tools.ts).
+ * A workflow that a model calls as a tool. The worker neither creates the run nor waits for it. The activity ends with the calls, and the
+ * engine requests the child runs. When they have returned, the activity is performed again and finds their results (engine's
+ * workflow-tools.ts).
  *
- * kill -9 before the activity's commit: its calls were begun as rows, and are found and taken over. After it: the calls are activities of
- * the run. When they have returned, before a row is ended: the same is read again.
+ * kill -9 before the activity's commit: its calls have rows, and the next delivery finds them and takes them over. After it: the calls are
+ * activities of the run. After the calls have returned, before a row is ended: the next delivery reads the same results again.
  */
 import { calleeFailure, failure, type WorkflowCall, type WorkflowTool } from "@markmill/engine";
 import { neutralText, type ReturnedCall } from "@markmill/store/machine";
@@ -25,7 +26,7 @@ export function callWorkflow(
   return { called: Object.fromEntries(given) };
 }
 
-/** What a failed workflow had to say goes with its reason. */
+/** Limit for the text of a failed workflow, which is appended to the reason. */
 const mostTold = 2_000;
 
 function endOf({ outcome, ms }: ReturnedCall, maxBytes: number): End {
@@ -43,7 +44,7 @@ function endOf({ outcome, ms }: ReturnedCall, maxBytes: number): End {
   return { result: neutralText(result), ms };
 }
 
-/** The activity's end where a reply calls workflows that have not returned; null: it calls none. */
+/** The activity's end if a reply calls workflows that have not returned. null: it calls none. */
 export function calledWorkflows(
   outcomes: readonly ToolCallOutcome[],
   { callIndex, requestHash, calls }: Pick<AskedTools, "callIndex" | "requestHash" | "calls">,

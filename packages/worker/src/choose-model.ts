@@ -1,4 +1,7 @@
-/** What every activity that asks a model does before and after: which model, whether it may, and what its trouble means for the run. */
+/**
+ * What every activity does before and after it asks a model: choose the model, check whether the model may be used, and decide what a
+ * failure means for the run.
+ */
 
 import type { Usage } from "@markmill/engine";
 import type { AiConsent } from "@markmill/grading";
@@ -8,17 +11,17 @@ import type { Scrub } from "./scrub-requests.ts";
 
 export interface ModelPorts extends CallPorts {
   readonly defaultModel: string | null;
-  /** No endpoint is left alone for longer, whatever it asks for. */
+  /** The longest pause of an endpoint, whatever the endpoint asks for. */
   readonly pauseMaxMs: number;
-  /** Of those whose work it is. */
+  /** The strictest consent among the students of the submission. */
   readonly consent: AiConsent;
-  /** Takes the names of a class out of what a model is sent; outside a class it changes nothing. */
+  /** Removes the names of a class from all texts for a model. Changes nothing outside a class. */
   readonly scrub: Scrub;
 }
 
 type Failed = Extract<Performed, { did: "fail" }>;
 
-/** `name` as it was asked for, an alias maybe. */
+/** `name`: the requested name, which may be an alias. */
 export function chooseModel(
   ports: Pick<ModelPorts, "catalogue" | "defaultModel">,
   named: string | undefined,
@@ -32,7 +35,7 @@ export function chooseModel(
   return lookup.ok ? { name, model: lookup.model } : failed(lookup.code, lookup.message, "hold");
 }
 
-/** Why this model may not see the work; null: it may. */
+/** Why this model may not see the submission. null: it may. */
 export function consentRefusal(consent: AiConsent, { name, local }: Model): string | null {
   switch (consent) {
     case "any":

@@ -1,7 +1,7 @@
-// The bytes of a file that a program may have written, as a text.
+// Turns the bytes of a file, which a program may have written, into a text.
 import { neutraliseText } from "@markmill/sandbox";
 
-/** null: no text. */
+/** null: not a text. */
 export function decodeText(bytes: Uint8Array): { readonly text: string; readonly notes: readonly string[] } | null {
   const raw = new TextDecoder(encodingOf(bytes)).decode(bytes);
   if (raw.includes("\0")) return null;

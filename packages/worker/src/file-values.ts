@@ -1,13 +1,14 @@
 /**
- * `file:` values that live with the submission: read and written inside the session, by a program of ours and by a path from the
- * workspace, so that nothing a command did to its shell matters and a path can reach nothing else.
+ * `file:` values, which live with the submission. Our own program reads and writes them inside the session, by a path from the workspace.
+ * So changes that a command made to its shell have no effect, and a path can reach only the workspace.
  *
- * X1  A file is taken whole or not at all. Above the cap it fails with FILE_TOO_LONG: a part would be judged as if it were all.
- * X2  A value is text: UTF-8, or UTF-16 with its mark. A NUL byte fails with FILE_NOT_TEXT. Bytes that are no UTF-8 become U+FFFD,
- *     and what cannot be seen is written out, both with a note.
- * X3  One file copied to another keeps every byte.
+ * X1  A file is read completely or not at all. Above the cap it fails with FILE_TOO_LONG: otherwise a part would be judged as if it were
+ *     the whole.
+ * X2  A value is text: UTF-8, or UTF-16 with its byte order mark. A NUL byte fails with FILE_NOT_TEXT. Bytes that are not UTF-8 become
+ *     U+FFFD, and invisible characters are written out, both with a note.
+ * X3  A copy of a file has the same bytes as the original.
  *
- * kill -9 while a file is written: it is there whole, old or new; the activity is delivered again and writes the same.
+ * kill -9 while a file is written: the file is complete, old or new. The activity is delivered again and writes the same.
  */
 import type { Failure, SandboxNeeds } from "@markmill/engine";
 import { neutraliseText, type Session, WORKSPACE } from "@markmill/sandbox";
@@ -15,7 +16,7 @@ import { readForeign } from "./foreign-text.ts";
 
 export const defaultFileBytes = 1024 * 1024;
 
-/** What the workflow asks for, never more than the installation allows. */
+/** The value of the workflow, but at most the limit of the installation. */
 export function fileCapOf({ fileBytes }: SandboxNeeds, ceilingBytes: number): number {
   return Math.min(fileBytes ?? defaultFileBytes, ceilingBytes);
 }
@@ -54,7 +55,7 @@ export async function readTextInSession(session: Session, path: string, maxBytes
   return { is: "read", text: text.text, notes };
 }
 
-/** Returns what went wrong, or null. */
+/** Returns a failure, or null. */
 export async function writeInSession(
   session: Session,
   path: string,
@@ -67,7 +68,7 @@ export async function writeInSession(
   return { code: "FILE_NOT_WRITTEN", message: `The file '${shown(path)}' could not be written: ${written.why}.` };
 }
 
-/** `~` and the workspace's own name stand for its root. */
+/** `~` and the workspace's own path mean its root. */
 function fromWorkspace(path: string): string {
   for (const start of [`${WORKSPACE}/`, "~/"]) if (path.startsWith(start)) return path.slice(start.length);
   return path;

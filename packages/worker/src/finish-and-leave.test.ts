@@ -3,7 +3,7 @@ import { finishAndLeave, type Leaving } from "./finish-and-leave.ts";
 
 const hour = 3_600_000;
 
-/** What happens to a worker with so many deliveries in its queues. */
+/** A worker with these numbers of deliveries in its queues. Records what happens to it. */
 function worker(held: Record<string, number>, giveUpAfterMs = hour) {
   const happened: string[] = [];
   const stop = new AbortController();
@@ -12,7 +12,7 @@ function worker(held: Record<string, number>, giveUpAfterMs = hour) {
       active: () => held[name] ?? 0,
       close: () => {
         happened.push(`close ${name}`);
-        // A queue that is away never says that it is closed.
+        // An unreachable queue never reports that it is closed.
         return new Promise<void>(() => undefined);
       },
     })),
@@ -27,7 +27,7 @@ function worker(held: Record<string, number>, giveUpAfterMs = hour) {
   return { happened, stop, leaving: finishAndLeave(parts) };
 }
 
-it("a worker that gives up takes nothing new, and leaves only after it has finished what it holds", async () => {
+it("a worker that gives up accepts no new jobs and leaves only after it has finished its activities", async () => {
   const held = { control: 0, prompt: 2 };
   const { happened, leaving } = worker(held);
   const closed = ["close control", "close prompt"];
@@ -41,13 +41,13 @@ it("a worker that gives up takes nothing new, and leaves only after it has finis
   expect(happened).toEqual([...closed, "leave"]);
 });
 
-it("a worker that holds nothing leaves at once", async () => {
+it("a worker that holds no activity leaves at once", async () => {
   const { happened, leaving } = worker({ control: 0 });
   await leaving;
   expect(happened).toEqual(["close control", "leave"]);
 });
 
-it("a worker whose command takes too long gives it up before it leaves", async () => {
+it("a worker gives up a command that takes too long before it leaves", async () => {
   const { happened, leaving } = worker({ execute: 1 }, 10);
   await leaving;
   expect(happened).toEqual(["close execute", "give up", "leave"]);

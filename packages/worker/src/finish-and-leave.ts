@@ -1,10 +1,10 @@
 /**
- * The end of a worker that gives up. It takes nothing new and finishes what it holds: a reply that is not stored yet would be lost and paid
- * again.
+ * The end of a worker that gives up. It accepts no new jobs and finishes its activities: a reply that is not stored yet would be lost and
+ * paid again.
  *
- * F1  After `giveUpAfterMs` the worker gives up what it still holds. A request that has left goes on and ends by its own limit
+ * F1  After `giveUpAfterMs` the worker gives up its remaining activities. A request that was sent continues until its own limit
  *     (finish-requests.ts).
- * F2  Once somebody asked the process to end, this does not end it: whoever was asked closes the rest first.
+ * F2  If the process was asked to end, this function does not end it: the code that was asked closes the rest first.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Serving } from "@markmill/queue";
@@ -21,7 +21,7 @@ export interface Leaving {
 }
 
 export async function finishAndLeave({ servings, giveUpAfterMs, giveUp, stopped, leave }: Leaving): Promise<void> {
-  // Not waited for: a queue that is away may never say that it is closed.
+  // Do not wait for this: an unreachable queue may never report that it is closed.
   for (const serving of servings) void serving.close();
   const late = setTimeout(giveUp, giveUpAfterMs);
   try {

@@ -8,7 +8,7 @@ const reply: ModelReply = {
 };
 const request = { model: "m", messages: [], settings: {} };
 
-/** Answers when it is told to; given up when its signal is aborted. */
+/** Replies when the test tells it to. Gives up when its signal is aborted. */
 function slowModel() {
   const answer = Promise.withResolvers<ModelReply>();
   const asked = Promise.withResolvers<void>();
@@ -28,8 +28,8 @@ function slowModel() {
   return { client: finishRequests(client), answer, asked: asked.promise, requests: () => requests };
 }
 
-describe("a request whose activity is given up", () => {
-  it.each([LeaseLost, WorkerLeaves])("goes on once it has left, if the reason is only %o", async (Reason) => {
+describe("a model request whose activity is given up", () => {
+  it.each([LeaseLost, WorkerLeaves])("continues if it was sent and the reason is only %o", async (Reason) => {
     const { client, answer, asked } = slowModel();
     const controller = new AbortController();
     const coming = client.complete(request, { signal: controller.signal });
@@ -39,7 +39,7 @@ describe("a request whose activity is given up", () => {
     expect(await coming).toBe(reply);
   });
 
-  it("does not leave once the lease is lost", async () => {
+  it("is not sent after the lease is lost", async () => {
     const { client, requests } = slowModel();
     const controller = new AbortController();
     const free = Promise.withResolvers<void>();
@@ -51,7 +51,7 @@ describe("a request whose activity is given up", () => {
     expect(requests()).toBe(0);
   });
 
-  it("is given up for any other reason, before and after it has left", async () => {
+  it("is aborted for any other reason, whether it was sent or not", async () => {
     const { client, asked } = slowModel();
     const controller = new AbortController();
     const coming = client.complete(request, { signal: controller.signal });

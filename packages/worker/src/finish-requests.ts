@@ -1,23 +1,23 @@
 /**
- * A request that has left is paid for. If the lease of its activity is lost meanwhile (the connection to Postgres was away for too long), the
- * request goes on, and its reply is stored for the worker that has the activity now. It also goes on in a worker that hears nothing and gives
- * up. A request that has not left yet is given up, and a cancel, a stop or a shutdown gives up both.
+ * A request that was sent costs money. Its activity may lose its lease meanwhile (Postgres was unreachable for too long). The request then
+ * continues, and its reply is stored for the worker that has the activity now. It also continues in a stalled worker that gives up. A
+ * request that was not sent yet is aborted. A cancel, a stop or a shutdown aborts both.
  */
 import { heardSlot, type ModelClient, noLimit } from "@markmill/llm";
 
-/** Why an activity is given up: somebody else has it. */
+/** The activity is given up because another worker has it. */
 export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
   override readonly message = "The lease was lost.";
 }
 
-/** Why an activity is given up: its worker hears nothing and leaves. */
+/** The activity is given up because its worker is stalled and leaves. */
 export class WorkerLeaves extends Error {
   override readonly name = "WorkerLeaves";
   override readonly message = "The worker hears nothing and leaves.";
 }
 
-/** The reply is still of use, to whoever has the activity next. */
+/** The reply is still useful for the next worker that gets the activity. */
 const mayFinish = (reason: unknown) => reason instanceof LeaseLost || reason instanceof WorkerLeaves;
 
 export function finishRequests(client: ModelClient): ModelClient {

@@ -1,4 +1,7 @@
-/** What is read of foreign text, by name: pure functions, whose work grows with the text (foreign-text.ts). */
+/**
+ * The functions that read foreign text, by name. They are pure, and their work grows linearly with the text
+ * (foreign-text.ts).
+ */
 import {
   type Flag,
   findAttempts,
@@ -37,7 +40,7 @@ export const foreignTextFunctions = {
   ): ReadVerdicts => readVerdicts(rubric, reply, workFiles(texts, origins)),
   hashVectors: (texts: readonly string[], dimensions: number): Uint8Array[] =>
     texts.map((text) => unitBytes(hashEmbedding(text, dimensions))),
-  /** Of a submission, and of values that travel beside the task. */
+  /** Reads a submission, and the values that are sent beside the task. */
   findFlags: (texts: ReadonlyMap<string, string>, spoken: ReadonlyMap<string, string>): Flag[] => [
     ...findAttempts(texts),
     ...findSpokenAttempts(spoken),

@@ -2,7 +2,7 @@ import type { Rubric } from "@markmill/grading";
 import { expect, it } from "vitest";
 import { lengthOf, lengthWithSchema, readForeign } from "./foreign-text.ts";
 
-it("a long text is read in a thread, with what a short one comes to", async () => {
+it("a long text is read in a thread with the same result as a short text", async () => {
   const schema = { type: "array", items: { type: "object", required: ["a"] } };
   const reply = (count: number) =>
     `\`\`\`json\n[${Array.from({ length: count }, () => '{"a":1}').join(",")}]\n\`\`\`\n`;
@@ -13,7 +13,7 @@ it("a long text is read in a thread, with what a short one comes to", async () =
     const read = await readForeign(text.length, "readStructuredText", text, schema);
     clearInterval(counting);
     expect(read).toEqual({ ok: true, text: JSON.stringify(Array.from({ length: count }, () => ({ a: 1 }))) });
-    // The event loop went on meanwhile.
+    // The event loop continued meanwhile.
     expect(turns > 0).toBe(count > 1);
   }
 });

@@ -1,12 +1,12 @@
 /**
- * Reads text of students and models: a short one at once, a long one in a thread of its own. So the worker renews its leases and serves other
- * runs meanwhile.
+ * Reads text of students and models: a short text at once, a long text in a thread. So the worker can renew its leases and serve other runs
+ * meanwhile.
  */
 import { createThreadCalls } from "@markmill/base";
 import type { Json } from "@markmill/engine";
 import { foreignTextFunctions as functions } from "./foreign-text-functions.ts";
 
-/** Characters: whatever they are, they are read in a few milliseconds. */
+/** In characters. Any text of this length is read in a few milliseconds. */
 const short = 16 * 1024;
 
 const inThread = createThreadCalls<typeof functions>(new URL("./foreign-text-thread.ts", import.meta.url), {
@@ -15,14 +15,14 @@ const inThread = createThreadCalls<typeof functions>(new URL("./foreign-text-thr
 
 type Functions = typeof functions;
 
-/** `length`: of all texts that are read. */
+/** `length`: the length of all texts together. */
 export async function readForeign<Name extends keyof Functions>(
   length: number,
   name: Name,
   ...args: Parameters<Functions[Name]>
 ): Promise<ReturnType<Functions[Name]>> {
   if (length > short) return (await inThread(name, ...args)) as ReturnType<Functions[Name]>;
-  // The compiler cannot see that these arguments are of this function.
+  // The compiler cannot see that these arguments belong to this function.
   const read = functions[name] as unknown as (...given: readonly unknown[]) => ReturnType<Functions[Name]>;
   return read(...args);
 }

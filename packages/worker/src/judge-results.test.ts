@@ -8,8 +8,8 @@ const left = (results: Decision["results"], more: Partial<CommandOutcome> = {}) 
   readDecision({ outcome: { ...outcome, ...more }, results, nonce });
 const file = (value: unknown) => ({ kind: "read", bytes: Buffer.from(JSON.stringify(value)) }) as const;
 
-describe("what a judge's command left as results", () => {
-  it("is read against the nonce, and carried without it", () => {
+describe("results of a judge command", () => {
+  it("results are checked against the nonce and returned without it", () => {
     const test = { name: `to/${nonce}`, status: "passed", message: `env: ${nonce.toUpperCase()}` };
     const { tests = "", notes } = left(file({ nonce, tests: [test] }));
     expect(tests.toLowerCase()).not.toContain(nonce);
@@ -17,7 +17,7 @@ describe("what a judge's command left as results", () => {
     expect(notes).toBeUndefined();
   });
 
-  it("is nothing when there is no file", () => {
+  it("results are absent when there is no file", () => {
     expect(left({ kind: "missing" })).toEqual({});
   });
 
@@ -34,13 +34,13 @@ describe("what a judge's command left as results", () => {
     ],
     ["too much", { kind: "too long", size: 10_000_000 } as const, "unusable", "too long"],
     ["a link", { kind: "refused", why: "it is a link" } as const, "unusable", "link"],
-  ])("is said not to count: %s", (_, results, is, why) => {
+  ])("results are marked as not counting: %s", (_, results, is, why) => {
     const { tests = "", notes = [] } = left(results);
     expect(JSON.parse(tests)).toMatchObject({ is, why: expect.stringContaining(why) });
     expect(notes).toHaveLength(1);
   });
 
-  it("of an autograder is its own word, and says so; without one it is an error of the grader", () => {
+  it("autograder results are marked as unproven, and missing ones are a grader error", () => {
     const by = (results: Decision["results"], exitCode = 0) =>
       readDecision({ outcome: { ...outcome, exitCode }, results, nonce }, "autograder");
     const tests = [
@@ -73,12 +73,12 @@ describe("what a judge's command left as results", () => {
     }
   });
 
-  it("does not count when a clock ended the command", () => {
+  it("results do not count when a time limit ended the command", () => {
     const { tests = "" } = left(null, { timedOut: "silence" });
     expect(JSON.parse(tests)).toMatchObject({ is: "unusable", why: expect.stringContaining("silent") });
   });
 
-  it("says which shares were cut", () => {
+  it("a share above the maximum is reduced, and a note reports it", () => {
     const { notes } = left(file({ nonce, tests: [{ name: "a", status: "passed", share: 7 }] }));
     expect(notes).toEqual(["a: a share of 7 became 1"]);
   });

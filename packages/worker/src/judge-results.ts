@@ -1,4 +1,4 @@
-/** What a judge's command left as results, as an outcome carries it: checked against the nonce, and without it. Pure. */
+/** Turns the results of a judge's command into the form that an outcome carries. Checks the nonce and removes it. Pure. */
 import { type ReadResults, readGradescopeResults, readTestResults, testsOfGradescope } from "@markmill/grading";
 import { type CommandOutcome, type Decision, redactNonce } from "@markmill/sandbox";
 
@@ -7,7 +7,9 @@ export interface ToldResults {
   readonly notes?: readonly string[];
 }
 
-/** tests: the file is ours, with the nonce. autograder: it is the results.json of an autograder made for Gradescope. */
+/**
+ * tests: the file comes from our test runner and has the nonce. autograder: it is the results.json of an autograder made for Gradescope.
+ */
 export type ResultsBy = "tests" | "autograder";
 
 export function readDecision(decision: Decision, by: ResultsBy = "tests"): ToldResults {
@@ -40,7 +42,7 @@ function readLeft({ outcome, results, nonce }: Decision, by: ResultsBy): ReadRes
 
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
-/** Whoever runs inside the autograder can write what it likes; a teacher has to know. */
+/** Code that runs inside the autograder can write any result, and the teacher must know this. */
 const ownWord =
   "The results are the autograder's own word: it runs the student's code beside itself, and nothing proves who wrote them.";
 const LONGEST_MESSAGE = 10_000;
@@ -59,7 +61,7 @@ function readAutograder(text: string, outcome: CommandOutcome): ReadResults {
   return { ...said, is: "read", tests: kept, notes: [ownWord, ...odd, ...notes, ...said.notes] };
 }
 
-/** Codes of the command `autograder` itself (sandbox, autograder-script.ts). */
+/** Exit codes of the command `autograder` itself (sandbox, autograder-script.ts). */
 function endOf({ exitCode }: CommandOutcome): string {
   if (exitCode === 2) return "it is not complete";
   if (exitCode === 3) return "its setup.sh failed";

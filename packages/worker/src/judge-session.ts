@@ -1,10 +1,10 @@
 /**
- * Judge sessions: one for each EXECUTE that asks, made from data, used for its command, ended. No row in Postgres, no lease, no saved
- * state: nothing carries over from one to the next.
+ * Judge sessions: each EXECUTE that needs one gets a new session. It is created from data, used for that command, and ended. It has no row
+ * in Postgres, no lease and no saved state, so nothing carries over from one to the next.
  *
- * kill -9 at any point: the judge's session and its guests' are left; every worker's reaper knows them by their ids and takes them
- * away once their worker is gone (reap-sessions.ts), and each ends by itself at its deadline. The activity is delivered again and
- * judged anew, from the same data.
+ * kill -9 at any point: the sessions of the judge and its guests remain. Every worker's clean-up knows them by their ids and removes them
+ * once their worker is gone (reap-sessions.ts), and each also ends at its deadline. The activity is delivered again and judged anew, from
+ * the same data.
  */
 import type { Program } from "@markmill/engine";
 import {
@@ -20,7 +20,7 @@ import { wishesOf } from "./sandbox-wishes.ts";
 import { unpackAutograder } from "./unpack-autograder.ts";
 
 export interface JudgeKeeper {
-  /** Opens a judge, lets it be used and ends it, whatever happens. */
+  /** Opens a judge session, runs the callback with it, and ends it in every case. */
   use<Result>(
     rootId: string,
     program: Program,
@@ -50,7 +50,7 @@ export function createJudgeKeeper({ sandbox, ceiling, images, app, worker }: Jud
           files: await filesOf(program),
           ...(program.judge?.autograder === undefined ? {} : { autograder: program.judge.autograder }),
           limits: clampLimits(wishesOf(program.judge ?? {}), ceiling),
-          // A guest is a student's program: it has what the student's session would have.
+          // A guest is a student's program: it gets the limits of the student's session.
           guests: clampLimits(wishesOf(program.sandbox), ceiling),
           labels: { app, worker },
           ...(image === undefined ? {} : { image }),
@@ -66,7 +66,7 @@ export function createJudgeKeeper({ sandbox, ceiling, images, app, worker }: Jud
   };
 }
 
-/** All may be started: the definition keeps no permission bits. */
+/** All files may be executed, because the definition stores no permission bits. */
 async function filesOf({ judge }: Program): Promise<SessionFile[]> {
   const files = Object.entries(judge?.files ?? {}).map(([path, base64]) => ({
     path,

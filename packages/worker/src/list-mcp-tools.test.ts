@@ -14,7 +14,7 @@ const { signal } = new AbortController();
 const off = { serper: null, duckduckgo: null, jina: null, browserless: null, scraper: null, stock: null };
 const strict = { type: "object" as const, properties: { n: { type: "integer" } }, required: ["n"] };
 
-/** Rows as the store keeps them, in memory: what has ended is found. */
+/** Rows as the store keeps them, in memory: ended calls are found again. */
 async function world(offered: readonly string[] = ["act"]) {
   const server = await startMcpServer({
     act: { description: "As it was.", inputSchema: strict, call: ({ n }) => saying(`did ${String(n)}`) },
@@ -45,7 +45,7 @@ async function world(offered: readonly string[] = ["act"]) {
   return { server, rows, ports };
 }
 
-it("a server is asked once: who repeats the activity finds what it said, whatever it says by then", async () => {
+it("an MCP server is asked once for its tools, and a repeated activity reuses that answer whatever the server answers by then", async () => {
   const { server, ports } = await world();
   const first = await listMcpTools(ports, ["s__act"], signal);
   expect(first).toMatchObject({ ports: { tools: { s__act: { description: "As it was.", schema: strict } } } });
@@ -55,13 +55,13 @@ it("a server is asked once: who repeats the activity finds what it said, whateve
   expect(server.listings()).toBe(1);
 });
 
-it("none is asked where no tool of it is offered", async () => {
+it("no MCP server is asked if none of its tools is offered", async () => {
   const { server, ports } = await world();
   expect(await listMcpTools(ports, [], signal)).toEqual({ is: "listed", ports });
   expect(server.listings()).toBe(0);
 });
 
-it("arguments are checked against the schema of the server, where it can be checked", async () => {
+it("arguments are checked against the server's schema if that schema can be checked", async () => {
   const { server, ports } = await world(["act", "odd"]);
   const listed = await listMcpTools(ports, ["s__act", "s__odd"], signal);
   if (listed.is !== "listed") throw new Error("not listed");
@@ -79,7 +79,7 @@ it("arguments are checked against the schema of the server, where it can be chec
   expect(server.calls()).toHaveLength(2);
 });
 
-it("a tool that the server does not have ends the activity; a server that is away, or was, is tried again", async () => {
+it("a missing MCP tool ends the activity, and an unreachable server is retried", async () => {
   const { server, ports, rows } = await world(["gone"]);
   const lacks = await listMcpTools(ports, ["s__gone"], signal);
   expect(lacks).toMatchObject({ performed: { failure: { code: "TOOL_NOT_CONFIGURED" }, next: "fail" } });
@@ -91,7 +91,7 @@ it("a tool that the server does not have ends the activity; a server that is awa
   expect(await listMcpTools(ports, ["s__gone"], signal)).toMatchObject(away);
 });
 
-it("who lost the activity leaves it", async () => {
+it("a worker that lost the activity does not list tools for it", async () => {
   const { ports } = await world();
   const lost = { ...ports, begin: async () => ({ is: "overtaken" as const }) };
   expect(await listMcpTools(lost, ["s__act"], signal)).toEqual({ is: "ended", performed: { did: "leave" } });

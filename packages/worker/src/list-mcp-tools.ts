@@ -1,7 +1,7 @@
 /**
- * What a prompt's model is told of tools of MCP servers. Each server is asked once per activity, and its word is a row like that of any tool
- * call: whoever repeats the activity after kill -9, or tries it again, finds it and makes the same request (I3), whatever the server says by
- * then. A listing changes nothing: it is safe to repeat until it has ended.
+ * Describes the tools of MCP servers for a prompt's model. Each server is asked once per activity, and its answer is stored as a row, like
+ * a tool call. If the activity is repeated after kill -9, or retried, it finds that row and makes the same request (I3), whatever the
+ * server answers by then. A listing changes nothing, so it is safe to repeat until it has ended.
  */
 import type { Tool } from "@markmill/engine";
 import type { ListedTool } from "@markmill/tools";
@@ -15,7 +15,7 @@ type Ended = { readonly is: "ended"; readonly performed: Performed };
 type McpTools = ReadonlyMap<string, Extract<Tool, { kind: "mcp" }>>;
 export type ListedPorts = { readonly is: "listed"; readonly ports: ToolPorts } | Ended;
 
-/** The same ports, whose tools among `names` have the words and schemas of their servers. */
+/** Returns the same ports. The tools among `names` get the descriptions and schemas of their servers. */
 export async function listMcpTools(
   ports: ToolPorts,
   names: readonly string[],
@@ -86,7 +86,7 @@ async function listing(
   return fail(code, message, passing === true);
 }
 
-/** From the row, also when it was just written: what is sent is what will be found. */
+/** Reads the row even if it was just written: the request must equal the one that a repeated activity builds from the row. */
 function described(tools: McpTools, text: string): Listing {
   const listed = new Map((JSON.parse(text) as readonly ListedTool[]).map((one) => [one.tool, one]));
   const told = Object.fromEntries(

@@ -37,20 +37,20 @@ function breaking(claim: number) {
   return { asked, budget: budgetOf(machine, run, activity) };
 }
 
-describe("a connection that breaks before the answer", () => {
-  it("to a reservation: it is asked for again under the same claim, so that nobody takes it for a lost worker's", async () => {
+describe("a database connection that breaks before the answer", () => {
+  it("a lost reservation is repeated under the same claim, so that it does not look like that of a lost worker", async () => {
     const { asked, budget } = breaking(1);
     expect(await budget.reserve(key, worst, { model: "m", characters: 2 })).toEqual({ ok: true });
     expect(asked).toEqual(Array(2).fill('reserve {"activityId":7,"callIndex":0,"claim":1}'));
   });
 
-  it("to the settlement of what a lost worker left: it is settled before anything is reserved", async () => {
+  it("a lost settlement of another worker's reservation is repeated before a new reservation", async () => {
     const { asked, budget } = breaking(2);
     expect(await budget.reserve(key, worst, { model: "m", characters: 2 })).toEqual({ ok: true });
     expect(asked.slice(0, 2)).toEqual(["settle-left", "settle-left"]);
   });
 
-  it("to a release or a settlement: it is done again, so that no later claim books the worst case", async () => {
+  it("a lost release or settlement is repeated, so that no later claim books the worst case", async () => {
     const { asked, budget } = breaking(1);
     await budget.release(key);
     await budget.settle(key, { ...worst, certain: true });

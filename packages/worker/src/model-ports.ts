@@ -1,9 +1,10 @@
 /**
- * The ports of a paid call, on the store: memo and budget are rows that all workers share. The third, the rate, is in pause-endpoint.ts.
+ * The ports of a paid call, on the store: memo and budget are rows that all workers share. The third one, the rate, is in
+ * pause-endpoint.ts.
  *
- * A connection to Postgres may break before its answer is here. The reservation is then asked for again under the same claim, which changes
- * nothing if it stands (store/src/money/budgets.ts, B2). So are a settlement and a release: otherwise the next claim would find the reservation
- * open, and book the worst case for a request that never left or that was surely free.
+ * The connection to Postgres may break before the answer arrives. Then the reservation is sent again under the same claim, which changes
+ * nothing if it exists (store/src/money/budgets.ts, B2). A settlement and a release are repeated, too. Otherwise the next claim would find
+ * the reservation open. It would book the worst case for a request that was never sent or that surely cost nothing.
  */
 import type { Aside, Json } from "@markmill/engine";
 import type { BudgetPort, CallLedger, ModelReply } from "@markmill/llm";
@@ -22,15 +23,16 @@ import {
 import { awaitStore } from "./await-store.ts";
 
 /**
- * With the activity a reply settles only what its own claim has reserved. Where nobody has asked for it yet, a reply is not looked for while the
- * claim is fresh: a process that was frozen for longer may have lost its lease to another, who has asked.
+ * With the activity, a reply settles only what its own claim has reserved. If the activity was never claimed before, a fresh claim does not
+ * look for a stored reply. An older claim does: a process that was frozen may have lost its lease to another worker, which may have a
+ * reply.
  */
 export function ledgerOf({ database, saveCall }: Machine, run: LoadedRun, activity?: Activity): CallLedger {
   const claimed = activity === undefined ? {} : { claim: activity.claim };
   const began = performance.now();
   const isFresh = () => activity?.unasked === true && performance.now() - began < freshMs;
   return {
-    // By the statement that stores the reply.
+    // The statement that stores the reply settles the reservation.
     settles: true,
     async find({ activityId, callIndex, requestHash }) {
       if (isFresh()) return undefined;
@@ -61,14 +63,15 @@ export function ledgerOf({ database, saveCall }: Machine, run: LoadedRun, activi
 /** Far below any lease. */
 const freshMs = 1_000;
 
-/** What is set aside for handlers is left to them. */
+/** The share that is set aside for handlers stays theirs. */
 export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work, claim }: Activity): BudgetPort {
   const aside = work.kind === "prompt" || work.kind === "grade" || work.kind === "memory" ? work.aside : undefined;
   const leave = aside ?? { nanodollars: 0, tokens: 0 };
   return {
     async reserve({ activityId, callIndex }, worstCase, sent) {
       const call = { activityId: Number(activityId), callIndex, claim };
-      // One that is still open was left by a worker that died in the act: its call may have been billed. The first claim has no earlier one.
+      // An open reservation was left by a worker that crashed during its call, and that call may have been billed. The first claim has no
+      // earlier one.
       const { calls, ...lost } =
         claim > 1 ? await awaitStore(() => settleReservation(database, call, "reserved")) : noCalls;
       const left = calls === 0 ? {} : { left: { calls, ...lost } };
@@ -88,7 +91,7 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
       }
       const { budget, code, ofRun } = reserved;
       const message = refusal(code, budget, want, ofRun ? leave : { nanodollars: 0, tokens: 0 });
-      // A limit of the run or of a caller ends the run; a budget that it shares with others holds it.
+      // A limit of the run or of a caller ends the run. A budget that it shares with other runs makes it wait.
       if (ofRun) return { ok: false, code, message, ...left };
       const refused = await awaitStore(() => pauseForBudget(database, run.tenant, budget, want, message));
       if (refused === "none") return { ok: false, code, message, ...left };

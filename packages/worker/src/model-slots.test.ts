@@ -3,8 +3,8 @@ import { createModelSlots, inHand } from "./model-slots.ts";
 
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
-describe("the slots of a worker at its models", () => {
-  /** Asks for a slot and notes when its request may be made. */
+describe("the model slots of a worker", () => {
+  /** Asks for a slot and notes when its request may be sent. */
   const asking =
     (slots: ReturnType<typeof createModelSlots>, began: number[], signal?: AbortSignal) => async (number: number) => {
       const slot = await slots.take(signal);
@@ -13,7 +13,7 @@ describe("the slots of a worker at its models", () => {
       return slot;
     };
 
-  it("are as many as there are, given in the order of asking", async () => {
+  it("are limited in number and given in the order of asking", async () => {
     const began: number[] = [];
     const ask = asking(createModelSlots(2), began);
     const [first] = await Promise.all([ask(1), ask(2)]);
@@ -27,7 +27,7 @@ describe("the slots of a worker at its models", () => {
     expect(began).toEqual([1, 2, 3, 4]);
   });
 
-  /** Sixteen of them, all taken. */
+  /** Sixteen slots, all taken. */
   const allTaken = async (answerMs: number) => {
     let now = 0;
     const slots = createModelSlots(
@@ -49,7 +49,7 @@ describe("the slots of a worker at its models", () => {
     { answerMs: 200, line: 5 },
     { answerMs: 1, line: 16 },
   ])(
-    "let $line more come next in line where models answer in $answerMs ms, who may reserve, and no others",
+    "if models answer in $answerMs ms, let the next $line waiting requests reserve before a slot is free, and no others",
     async ({ answerMs, line }) => {
       const { slots, taken } = await allTaken(answerMs);
       const next = await Promise.all(Array.from({ length: line }, () => slots.take()));
@@ -69,12 +69,12 @@ describe("the slots of a worker at its models", () => {
     },
   );
 
-  it("are free before anybody reserves where models are slow, or not known yet", async () => {
+  it("a slot must be free before any reservation if models are slow or unknown", async () => {
     const { slots, taken } = await allTaken(5_000);
     let next = false;
     const waiting = slots.take().then(async (slot) => {
       next = true;
-      // It is there already.
+      // The slot is free already.
       await slot.begin();
     });
     await tick();
@@ -83,7 +83,7 @@ describe("the slots of a worker at its models", () => {
     await waiting;
   });
 
-  it("are given back once, however often it is said", async () => {
+  it("a slot is released once, even if release is called more often", async () => {
     const began: number[] = [];
     const ask = asking(createModelSlots(1), began);
     const slot = await ask(1);
@@ -95,7 +95,7 @@ describe("the slots of a worker at its models", () => {
     expect(began).toEqual([1, 2]);
   });
 
-  it("are not waited for by who was aborted, before its turn to reserve or after, and go to the next", async () => {
+  it("an aborted request stops waiting for a slot, and the next request gets the slot", async () => {
     const { slots, taken } = await allTaken(500);
     await slots.take();
     const controller = new AbortController();
@@ -114,7 +114,7 @@ describe("the slots of a worker at its models", () => {
     expect(began).toEqual([1]);
   });
 
-  it("are free when a reply has arrived; what it is decides whether models are known to be as quick", async () => {
+  it("a slot is free when a reply has arrived, and only a useful reply counts for the speed of the models", async () => {
     let now = 0;
     const told: number[] = [];
     const slots = createModelSlots(
@@ -139,7 +139,7 @@ describe("the slots of a worker at its models", () => {
     }
   });
 
-  it("given up while their turn comes are free for others", async () => {
+  it("a slot that is released during a reservation is free for other requests", async () => {
     const slots = createModelSlots(1);
     const first = await slots.take();
     await first.begin();
@@ -154,14 +154,14 @@ describe("the slots of a worker at its models", () => {
   });
 });
 
-describe("the prompts that a worker has in hand", () => {
-  it("are an eighth more than its slots where models are slow, more the quicker they answer, and none more where slots are few", () => {
+describe("the number of prompts that a worker holds", () => {
+  it("exceeds its slots by an eighth if models are slow, by more the faster they answer, and not at all with few slots", () => {
     expect([1, 7, 8, 20, 64].map((slots) => inHand(slots, Number.POSITIVE_INFINITY))).toEqual([1, 7, 9, 22, 72]);
     expect([60_000, 1_000, 400, 200, 1].map((ms) => inHand(32, ms))).toEqual([36, 39, 48, 64, 64]);
     expect(inHand(7, 1)).toBe(7);
   });
 
-  it("follow what its models take", async () => {
+  it("follows the measured time of its models", async () => {
     const told: number[] = [];
     let now = 0;
     const slots = createModelSlots(
@@ -177,7 +177,7 @@ describe("the prompts that a worker has in hand", () => {
     };
     await ask(5);
     expect(told).toEqual([16]);
-    // One that never began, or was not answered, says nothing.
+    // A request that never began or was not answered does not count.
     const given = await slots.take();
     now += 60_000;
     given.over(true);

@@ -1,31 +1,32 @@
 /**
- * How many requests a worker has at models at a time, and how many prompts in hand besides, so that the next request is ready and the last
- * reply stored while all slots are at their models.
+ * Limits the number of requests that a worker has at models. Also decides how many prompts the worker holds besides, so that all slots stay
+ * busy while the next request is prepared and the last reply is stored.
  *
- * M1  At most `count` requests are at models. Who is served comes in the order of asking.
- * M2  Where models answer quickly, who comes next may reserve its budget before a slot is free, so many at a time as begin while one
- *     reserves: an eighth of the slots, more where models answer within half a second. They wait for a moment. Elsewhere a slot comes
- *     first: whoever waits holds no budget that others could use, and who is killed meanwhile leaves no reservation, which would count
- *     as spent.
- * M3  What is in hand beyond the slots could begin elsewhere. It is as many as a worker passes on while one request is under way: the
- *     quicker a model answers, the more, up to as many as slots; an eighth where models are slow, or not known yet; none with few slots.
+ * M1  At most `count` requests are at models. They are served in the order of asking.
+ * M2  If models answer quickly, the next requests in line may reserve their budgets before a slot is free. Their number is the number of
+ *     requests that begin during one reservation: an eighth of the slots, and more if models answer within half a second. They wait only
+ *     for a moment. Otherwise a slot comes first: a waiting request then holds no budget that others could use. If its worker is killed, it
+ *     leaves no reservation, which would count as spent.
+ * M3  The prompts beyond the slots could begin on another worker. Their number is the number of prompts that a worker finishes during one
+ *     request: the faster a model answers, the more, up to the number of slots. It is an eighth if models are slow or unknown, and zero
+ *     with few slots.
  */
 import type { ModelSlot } from "@markmill/llm";
 
 export interface ModelSlots {
   readonly count: number;
-  /** Resolves for who comes next (M2); rejects when the signal is aborted before. */
+  /** Resolves when it is this request's turn (M2). Rejects if the signal is aborted before. */
   take(signal?: AbortSignal): Promise<ModelSlot>;
 }
 
-/** Prompts that a worker has in hand whose models answer in so many milliseconds (M3). */
+/** The number of prompts that a worker holds if its models answer in this time (M3). */
 export function inHand(slots: number, answerMs: number): number {
   if (slots < fewest) return slots;
   const passing = Math.ceil((slots * passingMs) / answerMs);
   return slots + Math.min(slots, Math.max(nextInLine(slots), passing));
 }
 
-/** How many of them reserve before a slot is free (M2): as many as begin while one reserves. */
+/** The number of requests that reserve before a slot is free (M2): those that begin during one reservation. */
 function ahead(slots: number, answerMs: number): number {
   if (slots < fewest) return 0;
   return Math.min(slots, Math.max(nextInLine(slots), Math.ceil((slots * reservingMs) / answerMs)));
@@ -33,16 +34,16 @@ function ahead(slots: number, answerMs: number): number {
 
 const nextInLine = (slots: number) => Math.floor(slots / 8);
 const fewest = 8;
-/** What a prompt takes besides its request, on a machine that is busy: to be claimed, read, reserved, stored and committed. */
+/** The time of a prompt besides its request, on a busy machine: claiming, reading, reserving, storing and committing. */
 const passingMs = 200;
-/** What a prompt takes to reserve, on such a machine. */
+/** The time of a reservation on such a machine. */
 const reservingMs = 60;
-/** A reply's share in what is known of how long they take. */
+/** The weight of a new reply in the average answer time. */
 const newest = 1 / 32;
-/** M2. */
+/** See M2. */
 const quickMs = 1_000;
 
-/** `onInHand`: told when another number of prompts in hand is right. */
+/** `onInHand`: called when the right number of prompts changes. */
 export function createModelSlots(
   count: number,
   onInHand: (prompts: number) => void = () => undefined,
@@ -103,7 +104,7 @@ export function createModelSlots(
 }
 
 interface Places {
-  /** Served in the order of asking. Resolves with what gives it back; rejects when the signal is aborted before. */
+  /** Serves in the order of asking. Resolves with the function that releases the slot. Rejects if the signal is aborted before. */
   take(signal?: AbortSignal): Promise<() => void>;
 }
 

@@ -1,4 +1,4 @@
-/** Runs what has the same key one after the other, in the order in which it came. */
+/** Runs tasks of the same key one after the other, in the order of their arrival. */
 export function oneAtATime(): <Result>(key: string, act: () => Promise<Result>) => Promise<Result> {
   const last = new Map<string, Promise<unknown>>();
   return async (key, act) => {

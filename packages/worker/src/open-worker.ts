@@ -1,4 +1,4 @@
-/** A whole worker from its configuration: ports, performer, sessions, heartbeat, reaper. */
+/** Builds a whole worker from its configuration: ports, performer, sessions, heartbeat, session clean-up. */
 import { hostname } from "node:os";
 import type { Config } from "@markmill/config";
 import type { WorkFacts } from "@markmill/grading";
@@ -45,16 +45,16 @@ export interface OpenWorkerParts {
   readonly queues: Queues;
   readonly client: ModelClient;
   readonly catalogue: ModelCatalogue;
-  /** A run's own endpoint and default model; absent, or null: `client` and the configured default. */
+  /** A run's own endpoint and default model. Absent or null: `client` and the configured default. */
   readonly modelsFor?: (run: LoadedRun) => { readonly client: ModelClient; readonly defaultModel: string } | null;
   /** null: EXECUTE is refused with a clear failure. */
   readonly sandbox: Sandbox | ProvenSandbox | null;
-  /** With a sandbox that failed its self-test: leave EXECUTE to other workers, or fail it. */
+  /** If the sandbox failed its self-test: leave EXECUTE to other workers (abstain), or fail it (refuse). */
   readonly unsafe?: "abstain" | "refuse";
-  /** What tools of the kind function do, by their names. Absent: there are none. */
+  /** The implementations of tools of the kind function, by name. Absent: there are none. */
   readonly functions?: Readonly<Record<string, ToolFunction>>;
   readonly log: Log;
-  /** Absent: nobody watches. */
+  /** Absent: no telemetry. */
   readonly telemetry?: Telemetry | null;
   readonly onStalled: () => void;
   readonly failPoint?: WorkerParts["failPoint"];
@@ -62,15 +62,15 @@ export interface OpenWorkerParts {
 }
 
 export interface OpenWorker {
-  /** `beat`: why the last heartbeat could not be written; null: it was. */
+  /** `beat`: why the last heartbeat could not be written. null: it was written. */
   health(): Health & { readonly beat: unknown };
-  /** Whether it can run commands now, and why not. */
+  /** Whether the worker can run commands now, and why not. */
   commands(): CommandStanding;
-  /** Takes nothing new, waits for what it holds, gives back the rest. */
+  /** Accepts no new jobs, waits for its activities, and releases the rest. */
   drain(): Promise<void>;
 }
 
-/** No window of a model holds as much, and a worker holds many. */
+/** Larger than the window of any model. A worker holds many conversations, so the limit is needed. */
 const mostConversationBytes = 32 * 1024 * 1024;
 const reapMs = 30_000;
 
@@ -193,7 +193,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
   });
 
-  // A worker that waits for its queue hears of no trouble: it has to ask.
+  // A worker that waits for its queue gets no error from it, so it must ask.
   const askQueue = () =>
     queues.probe().catch((error: unknown) => log.warn({ err: error }, "the queue takes no jobs at the moment"));
   await heart();
@@ -224,25 +224,25 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   };
 }
 
-/** Marks what belongs to this installation on an engine that others may share. */
+/** Labels the sessions of this installation on an engine that others may share. */
 export async function appLabel(database: Database): Promise<string> {
   return `markmill-${await installationId(database)}`;
 }
 
-/** What a session gets at most, and exactly where a workflow wishes nothing. */
+/** The limits of a session: the maximum, and the value if a workflow sets none. */
 export function ceilingOf({ sandbox }: Config): Limits {
   const { memoryMb, cpus, pids, diskMb, wallMs } = sandbox.ceilings;
   const mebibyte = 1024 * 1024;
   return { ...defaultLimits, memoryBytes: memoryMb * mebibyte, cpus, pids, diskBytes: diskMb * mebibyte, wallMs };
 }
 
-/** null: the run belongs to no class. Its options say so, so that others pay for no question. */
+/** null: the run belongs to no class. The options show this, so that other runs need no query. */
 async function workFactsOf({ workFacts }: Machine, { rootId, options }: LoadedRun): Promise<WorkFacts | null> {
   const named = typeof options === "object" && options !== null && "grading" in options;
   return named ? await workFacts(rootId) : null;
 }
 
-/** The submission of a run tree: a tar in the blobs, or nothing. */
+/** The submission of a run tree: a tar in the blobs, or no files. */
 async function submissionFiles(store: Machine, rootId: string): Promise<SessionFiles> {
   const bytes = await awaitStore(() => loadSubmission(store, rootId));
   return bytes === null ? { kind: "list", files: [] } : { kind: "tar", bytes };

@@ -1,7 +1,7 @@
 /**
- * When a model at an endpoint is asked, and when it is left alone: its rate and its pause are a row that all workers share
- * (store/src/money/rates-and-pauses.ts). Here is decided which failures begin a pause, and whether its end is waited for. What becomes of the run is
- * decided in engine/src/after-failure.ts, by what llm/src/model-failure.ts says of the failure.
+ * Decides when a model at an endpoint is called and when it is paused. Its rate and its pause are rows that all workers share
+ * (store/src/money/rates-and-pauses.ts). This file decides which failures begin a pause, and whether a call waits for the end of the pause.
+ * engine/src/after-failure.ts decides the consequence for the run, from the data in llm/src/model-failure.ts.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,22 +16,24 @@ import {
   takeRate,
 } from "@markmill/store/machine";
 
-/** A pause that is over so soon is waited for where the call stands; of a longer one the run is told, and holds no slot. */
+/** A call waits in place for the end of a pause this short. A longer pause is reported to the run, which then holds no slot. */
 const shortMs = 2_000;
-/** So long at most in all, and so often it is looked whether a probe was answered. */
+/** The maximum of such waits together, and how often a call checks whether a probe was answered. */
 const standMs = 5_000;
 const lookMs = 250;
-/** A prober says that it lives so often, and for so long at most: an endpoint that takes longer to answer is tried by the next one, too. */
+/** How often a prober renews its probe, and for how long at most. If an endpoint takes longer to answer, the next worker probes it, too. */
 const renewMs = 2_000;
 const probeMs = 60_000;
 
-/** Failures after which asking again, by whomever, is useless for a while. Others concern one request, or heal by themselves. */
+/**
+ * Failures after which further requests of all workers are useless for a while. Other failures concern one request, or end without help.
+ */
 const pausing: ReadonlySet<string> = new Set(["MODEL_RATE_LIMITED", "MODEL_QUOTA_EXHAUSTED"]);
-/** Failures of an endpoint that answers. */
+/** Failures that prove that the endpoint answers. */
 const answering: ReadonlySet<string> = new Set(["MODEL_EMPTY_REPLY", "MODEL_REPLY_UNFINISHED"]);
 
 export function rateOf(database: Database, { tenant, endpoint }: Omit<ModelAt, "model">, pauseMaxMs: number): RatePort {
-  /** By their takers, those that are under way. */
+  /** The timers of the running probes, by call. */
   const probes = new Map<string, NodeJS.Timeout>();
   function keep(at: ModelAt, taker: string): void {
     const until = performance.now() + probeMs;

@@ -1,8 +1,9 @@
 /**
- * Runs commands in the run's sandbox session. The transcript is all that leaves it.
+ * Runs commands in the run's sandbox session. Only the transcript leaves the session.
  *
- * kill -9 while a command runs: the next delivery finds the claim interrupted and reports the outcome as unknown; the engine asks for
- * it again unless the workflow forbids that, and the session is put back to before the first command (session-checkpoints.ts).
+ * kill -9 while a command runs: the next delivery finds the claim interrupted and reports the outcome as unknown. The engine requests the
+ * activity again unless the workflow forbids that, and the session is restored to the state before the first command
+ * (session-checkpoints.ts).
  */
 import type { NextStep, Program, Work } from "@markmill/engine";
 import {
@@ -54,7 +55,7 @@ export async function performExecute(
   return done({ kind: "executed", text, exitCode: exitCodeOf(entries), commands: commands.length, ...told });
 }
 
-/** The outputs of a few commands take some milliseconds, those of a hundred a second. */
+/** Below this length, reading the output takes some milliseconds. The output of a hundred commands takes a second. */
 const shortTranscript = 256 * 1024;
 
 async function transcriptOf(entries: readonly TranscriptEntry[]): Promise<string> {
@@ -70,7 +71,10 @@ export interface CommandRunning {
   readonly watched: Watched | null;
 }
 
-/** One after the other. What ran, or was refused, is added to `entries`, also where a later one finds the sandbox in trouble. */
+/**
+ * Runs the commands one after the other. Each executed or refused command is added to `entries`, even if a later one meets trouble of the
+ * sandbox.
+ */
 export async function runCommands(
   { session, program, signal, save, watched }: CommandRunning,
   commands: readonly CommandSpec[],
@@ -100,14 +104,14 @@ export async function runCommands(
 
 const mostNotes = 20;
 
-/** What did not run is said, to the model in the transcript (blocks of data aside) and to people in the notes. */
+/** Lists the blocks that were not run, for the model in the transcript (except blocks of data) and for people in the notes. */
 function notesOf(skipped: readonly SkippedBlock[]): string[] {
   const notes = skipped.slice(0, mostNotes).map(tellSkipped);
   const left = skipped.length - notes.length;
   return left === 0 ? notes : [...notes, `${left} more blocks of the reply were not run`];
 }
 
-/** Trouble that passes by itself. */
+/** Trouble that passes without help. */
 const passing: readonly SandboxErrorCode[] = [
   "SANDBOX_ENGINE_UNREACHABLE",
   "SANDBOX_ENGINE_FAILED",
@@ -116,7 +120,10 @@ const passing: readonly SandboxErrorCode[] = [
   "SANDBOX_START_FAILED",
 ];
 
-/** What the workflow, the model or the submission asked for cannot be done. All the rest is trouble of ours, and no edge is taken for it. */
+/**
+ * The workflow, the model or the submission asked for something impossible. All other errors are trouble of the installation, and the run
+ * takes no edge for them.
+ */
 const refused: readonly SandboxErrorCode[] = [
   "SANDBOX_COMMAND_INVALID",
   "SANDBOX_FILES_REFUSED",
@@ -128,7 +135,7 @@ export function isRefused({ code }: SandboxError): boolean {
   return refused.includes(code);
 }
 
-/** Once a command has run, trying again would run it twice. */
+/** Once a command has run, a retry would run it twice. */
 export function nextStep({ code }: SandboxError, acted: boolean): NextStep {
   if (acted || code === "SANDBOX_OUTCOME_UNKNOWN") return "unknown";
   if (passing.includes(code)) return "park";
@@ -159,7 +166,7 @@ async function commandsOf(
       commands.push(...parts.map((text) => ({ kind: "shell", text, trust: "foreign" }) as const));
     }
   }
-  // Only the first: the others go on from it.
+  // Only the first command starts clean: the others continue from it.
   return { commands: commands.map((one, index) => (index === 0 ? { ...one, ...cleanOf(work) } : one)), skipped };
 }
 

@@ -1,13 +1,13 @@
 /**
- * Grades a submission: tests that ran, and what models say of the rest, by the rubric. A model sees the work as data between marks that
- * the work cannot close, and says marks with quotations; points are looked up, clamped and summed here. Every work that models judge is
- * looked at twice, once without comments and texts in quotes, unless the workflow says otherwise; a panel of other models may be asked too.
+ * Grades a submission by the rubric, from test results and from the verdicts of models. A model sees the submission as data between
+ * delimiters that the submission cannot close. It answers with marks and quotations. Points are looked up, clamped and summed here. Every
+ * submission that models judge gets two passes, the second one without comments and texts in quotes, unless the workflow sets otherwise. A
+ * panel of other models may be asked, too.
  *
- * Each look has its own range of call indexes, and every request is made of what is stored (submission, work, roster), so kill -9 at any
- * line is harmless: the activity is delivered again, finds each reply that had arrived under the same index and hash, and asks only what
- * was not answered.
+ * Each pass has its own range of call indexes, and every request is built from stored data (submission, roster), so kill -9 at any line is
+ * harmless. The activity is delivered again, finds each stored reply under the same index and hash, and sends only the unanswered requests.
  *
- * Missing is not graded, and never 0: a model that does not answer as asked is asked once more, then a person is.
+ * A missing verdict is never 0: if a model does not answer in the required form, it is asked once more, and then a person decides.
  */
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -48,26 +48,29 @@ import { done, failed, type Performed } from "./performed.ts";
 
 export interface GradePorts extends ModelPorts {
   readonly submission: () => Promise<SessionFiles>;
-  /** Sends requests as they are: each part that others wrote was scrubbed before, the form and the rubric never are. Absent: `client`. */
+  /**
+   * Sends requests unchanged: each part that others wrote was scrubbed before. The form and the rubric are never scrubbed. Absent:
+   * `client`.
+   */
   readonly unscrubbed?: ModelClient;
-  /** In which feedback is written; null: the rubric's. */
+  /** The language of the feedback. null: the rubric's. */
   readonly language: string | null;
-  /** Only this criterion is judged, beside what stands; null: the whole work is. */
+  /** Only this criterion is judged again, and the other verdicts stay. null: the whole submission is judged. */
   readonly regrade: NonNullable<WorkFacts["regrade"]> | null;
 }
 
 type GradeWork = Extract<Work, { kind: "grade" }>;
 type GradedActivity = { readonly id: number; readonly ref: { readonly attempt: number } };
 
-/** Between the first indexes of two looks: a look takes two calls, and one more for each empty reply. */
+/** Distance between the first call indexes of two passes: a pass takes two calls, and one more for each empty reply. */
 const CALLS_PER_LOOK = 100;
 const FIRST_LOOK = 0;
 const SECOND_LOOK = 1;
 const PANEL = 2;
-/** Of the submission in one request. */
+/** Limits for the submission in one request. */
 const MOST_CHARACTERS = 200_000;
 const LEAST_CHARACTERS = 2_000;
-/** Of one file: twice what is shown of it, because scrubbing makes a text shorter. */
+/** Limit for one file: twice the shown length, because scrubbing makes a text shorter. */
 const MOST_OF_FILE = 120_000;
 
 export async function performGrade(
@@ -86,7 +89,7 @@ export async function performGrade(
   const spoken = foreignOf(work);
   const flags = await readForeign(lengthOf(texts) + lengthOf(spoken), "findFlags", texts, spoken);
   const looks = new Looks(ports, work, rubric, texts, tests, activity, signal);
-  // A work whose tests gave nothing is graded again: no opinion is paid for until then.
+  // If the tests gave no results, the submission is graded again later. Until then no model is paid.
   const untested = rubric.criteria.some(({ source }) => source.is === "tests") && tests?.is !== "read";
   const asked = criteriaForModel(rubric).length > 0 && !untested;
   const opinion = asked ? await looks.opinion(flags) : noOpinion;
@@ -137,9 +140,9 @@ class Looks {
   readonly #tests: ReadResults | null;
   readonly #activity: GradedActivity;
   readonly #signal: AbortSignal;
-  /** By the name that is shown: as it was handed in. */
+  /** The original name, by shown name. */
   readonly #paths = new Map<string, string>();
-  /** By the name that is shown: its characters, if it was cut before it was shown. */
+  /** The number of characters, by shown name, for files that were cut before they were shown. */
   readonly #lengths = new Map<string, number>();
 
   constructor(
@@ -182,7 +185,7 @@ class Looks {
     const wantsSecond = grading.twice === "always" || (grading.twice === "flagged" && attempts.length > 0);
     const subset = { criteria: this.#rubric.criteria.filter(({ evidence }) => evidence !== "comments") };
     const compared = wantsSecond && criteriaForModel(subset).length > 0;
-    // Where nothing is left to look at, every point was won by words.
+    // If nothing is left for the second pass, natural-language text won all points.
     const won = whole.verdicts.verdicts.some(
       ({ criterion, points }) => points > 0 && subset.criteria.some(({ id }) => id === criterion),
     );
@@ -214,7 +217,10 @@ class Looks {
     return { verdicts: whole.verdicts, flags, doubts, notes: [] };
   }
 
-  /** One question, and one more with what was wrong. A performed activity: the run has to wait, or cannot pay. */
+  /**
+   * One question, and a second one with the findings if the answer was invalid. Returns a performed activity if the run has to wait or
+   * cannot pay.
+   */
   async #look(
     look: number,
     chosen: Chosen,
@@ -279,7 +285,7 @@ class Looks {
       case "failed": {
         const { failure } = called;
         if (this.#signal.aborted && failure.code === "MODEL_ABORTED") return { did: "leave" };
-        // It will not say, however often it is asked: a person will.
+        // The model will decline every time, so a person decides.
         if (declined.has(failure.code)) return { text: null, why: `${name}: ${failure.message}`, callIndex };
         return modelFailed(this.#ports, model.name, failure, this.usage);
       }
@@ -290,7 +296,10 @@ class Looks {
     }
   }
 
-  /** The question with as much of the work as the model has room for; null: with nothing of it there is none. */
+  /**
+   * The question with as much of the submission as fits into the model's window. null: the question does not fit even without the
+   * submission.
+   */
   async #question(
     { model }: Chosen,
     rubric: Rubric,
@@ -303,7 +312,7 @@ class Looks {
     const given = new Map<string, string>();
     for (const [name, text] of Object.entries(await this.#given(bare)))
       given.set(freeName(await scrub(name), given), await scrub(text));
-    // Nobody can write a text that holds its own hash: the marks cannot be closed from inside.
+    // No text can contain its own hash, so the submission cannot close the delimiters.
     const nonce = createHash("sha256")
       .update(JSON.stringify([task, [...given], this.#work.rubric, [...texts], bare]))
       .digest("hex")
@@ -327,7 +336,7 @@ class Looks {
         bare,
         language,
       });
-      // Room for an answer of that length and the repair that quotes it.
+      // Room for an answer of that length and for the repair that quotes it.
       const room = { contextTokens: model.contextTokens - maxOutputTokens, maxOutputTokens };
       if (fitContext(messages, room).kind === "fits") return { messages, work };
     }
@@ -342,7 +351,7 @@ class Looks {
     return { ...settings, maxOutputTokens, ...(stop === undefined ? {} : { stop: [...stop] }) };
   }
 
-  /** How many passed, and nothing that a test or a program printed. */
+  /** The number of passed tests, and no text that a test or a program printed. */
   #testLines(): string[] {
     const tests = this.#tests;
     if (tests?.is !== "read") return [];
@@ -355,7 +364,7 @@ class Looks {
     });
   }
 
-  /** Cut before it is scrubbed: no more of a file is ever shown. */
+  /** Cuts a file before it is scrubbed: no more of it is ever shown. */
   async #prepared(): Promise<ReadonlyMap<string, string>> {
     const { scrub } = this.#ports;
     const shown = new Map<string, string>();
@@ -374,7 +383,7 @@ class Looks {
     return shown;
   }
 
-  /** Without words, what nobody but the author wrote stays, numbers stay, and of programs their code. */
+  /** The bare form keeps values that only the author wrote, numbers, and the code of programs. */
   async #given(bare: boolean): Promise<Readonly<Record<string, string>>> {
     const { given } = this.#work;
     if (!bare) return given;
@@ -386,8 +395,8 @@ class Looks {
   }
 
   /**
-   * bare is null where nothing is left, or nothing was taken out. nothing: all of it is prose such as a read-me, or it is words in programs and
-   * in files whose language nobody knows.
+   * bare is null if nothing is left or nothing was removed. nothing: all of the submission is prose such as a read-me, or text in programs
+   * and in files of an unknown language.
    */
   async #withoutWords(texts: ReadonlyMap<string, string>): Promise<{
     readonly bare: ReadonlyMap<string, string> | null;
@@ -397,7 +406,7 @@ class Looks {
     let known = true;
     let taken = Object.entries(await this.#given(true)).some(([name, text]) => this.#work.given[name] !== text);
     for (const [name, text] of texts) {
-      // A language is known by the name that was handed in: what is left of it without names may tell another.
+      // The original name tells the language. The scrubbed name may suggest another one.
       const path = this.#paths.get(name) ?? name;
       const { bare: left, prose, known: isKnown } = await readForeign(text.length, "stripWords", path, text);
       taken ||= prose || left !== text;
@@ -424,24 +433,24 @@ function bytesOf(files: SessionFiles): number {
   return files.kind === "tar" ? files.bytes.length : files.files.reduce((sum, { bytes }) => sum + bytes.length, 0);
 }
 
-/** Values of places in the task that a student, a program of theirs, or a model may have written. */
+/** The values in the task that a student, a student's program, or a model may have written. */
 function foreignOf({ given, authored = [] }: GradeWork): ReadonlyMap<string, string> {
   return new Map(Object.entries(given).filter(([name]) => !authored.includes(name)));
 }
 
 const wordsAlone = "nothing is left without comments and texts: no second look could be made";
 
-/** A number says nothing to a grader. */
+/** A number cannot influence a grader. */
 async function withoutWords(name: string, text: string): Promise<string> {
   if (/^[\s\d.,:%/+-]{0,200}$/.test(text)) return text;
   const { bare, prose } = await readForeign(text.length, "stripWords", name, text);
   return prose ? "(words, taken out)" : trimLineEnds(bare);
 }
 
-/** Refused for what it is; asking again changes nothing. */
+/** The content was refused, so a retry would change nothing. */
 const declined: ReadonlySet<string> = new Set(["MODEL_REFUSED", "MODEL_CONTEXT_EXCEEDED"]);
 
-/** A name can hold a sentence too. */
+/** A file name can contain a sentence, too. */
 function ordinaryName(path: string, index: number): string {
   const plain = path.split("/").every((part) => /^[\w.+-]{1,40}$/.test(part) && piecesOfName(part).length < 6);
   if (plain) return path;
@@ -449,7 +458,7 @@ function ordinaryName(path: string, index: number): string {
   return `file-${index + 1}${ending}`;
 }
 
-/** Criteria with one answer and not the other. */
+/** Criteria that only one of the two passes answered. */
 function unanswered(rubric: Rubric, first: ReadVerdicts, second: ReadVerdicts): string[] {
   const has = ({ verdicts }: ReadVerdicts, id: string) => verdicts.some((one) => one.criterion === id);
   return criteriaForModel(rubric)
@@ -457,7 +466,7 @@ function unanswered(rubric: Rubric, first: ReadVerdicts, second: ReadVerdicts): 
     .filter((id) => has(first, id) && !has(second, id));
 }
 
-/** Each criterion as it was last answered well. */
+/** Takes for each criterion its latest valid verdict. */
 function better(rubric: Rubric, later: ReadVerdicts, earlier: ReadVerdicts): ReadVerdicts {
   const of = (id: string, { verdicts }: ReadVerdicts) => verdicts.find(({ criterion }) => criterion === id);
   const verdicts = criteriaForModel(rubric).flatMap(({ id }) => of(id, later) ?? of(id, earlier) ?? []);
@@ -477,7 +486,7 @@ function graded(grade: Grade, notes: readonly string[], usage: Usage | null): Pe
   return done(outcome, usage);
 }
 
-/** What Postgres and an event can hold: no NUL, no half character, and messages of tests no longer than there is room for. */
+/** Makes a grade storable in Postgres and in an event: no NUL, no lone surrogate, and test messages no longer than the available space. */
 function storable(grade: Grade): Json {
   const clean = (most: number) =>
     JSON.parse(

@@ -1,7 +1,7 @@
 /**
- * Runs the author's command in a judge session. Transcript and exit code are the judge's; what a student's program printed is in them
- * only as far as the judge let it through. Trouble of the sandbox, also under a guest, is a failure to be tried again and never an
- * exit code; a judgement is made from data, so trying again is always safe: with another nonce, which nobody has seen.
+ * Runs the author's command in a judge session. Transcript and exit code are those of the judge. They contain output of a student's program
+ * only if the judge printed it. Trouble of the sandbox, also under a guest, is a failure to retry and never an exit code. A judgement is
+ * made from data, so a retry is always safe. It uses another nonce, which no program has seen.
  */
 import type { Work } from "@markmill/engine";
 import { MOST_RESULT_BYTES } from "@markmill/grading";

@@ -1,8 +1,8 @@
 /**
- * Memory that is found by meaning: passages are split, embedded and inserted, or the nearest are found.
+ * Memory that is searched by meaning: passages are split, embedded and inserted, or the nearest ones are found.
  *
- * The embedder is the definition's. A model's embeddings are paid calls: remembered, reserved and booked as any (I3), some texts at a time.
- * kill -9 at any line: embeddings that arrived are found, and passages that were inserted are not inserted again
+ * The definition sets the embedder. A model's embeddings are paid calls, remembered, reserved and booked like all others (I3), several
+ * texts at a time. kill -9 at any line: stored embeddings are found again, and inserted passages are not inserted twice
  * (packages/store/src/memory/passages.ts).
  */
 import type { Embedder, Program, Usage, Work } from "@markmill/engine";
@@ -25,7 +25,9 @@ type MemoryWork = Extract<Work, { kind: "memory" }>;
 const usualEmbedder: Embedder = { kind: "hash" };
 const usualDimensions = 384;
 const mostDimensions = 4_096;
-/** In one request: its reply, some 80 KB for each text of 4,096 dimensions, stays well below what a reply may have (MAX_REPLY_BYTES). */
+/**
+ * Texts in one request. The reply has some 80 KB per text with 4,096 dimensions, which is far below the limit of a reply (MAX_REPLY_BYTES).
+ */
 const textsAtOnce = 16;
 const mostFound = 100;
 
@@ -66,12 +68,12 @@ export async function performMemory(
   return done({ kind: "produced", text }, usage);
 }
 
-/** Six digits are what 32-bit floats can tell apart. */
+/** 32-bit floats can distinguish six digits. */
 const rounded = (similarity: number) => Math.round(similarity * 1e6) / 1e6;
 
 interface Embedded {
   readonly vectors: readonly Uint8Array[];
-  /** Which vectors can be compared with these. */
+  /** Vectors with the same key can be compared. */
   readonly key: string;
   readonly usage: Usage | null;
 }

@@ -1,12 +1,12 @@
 /**
- * Asks the model: the thread's messages so far and the new one, fitted to the model's window, as one memoised paid call (I3). Where it may
- * ask for tools, what they give is sent back, round by round: each round is a call with an index of its own, each tool call a row. What goes
- * between model and tools stays in the activity: the thread gets the answer.
+ * Asks the model. The request has the messages of the thread and the new one, fitted to the model's window, and is one memoised paid call
+ * (I3). If the model may ask for tools, their results are sent back, round by round. Each round is a call with an index of its own, and
+ * each tool call is a row. Messages between model and tools stay in the activity; the thread gets only the answer.
  *
- * kill -9 at any line: the activity is delivered again and the thread is as it was (messages are written with the outcome), so the
- * same request is made and its hash finds a reply that had arrived. Tool calls that ended are found in their rows, so the next round's request
- * is the same, too; so is what MCP servers said of their tools (list-mcp-tools.ts). Where a reply calls workflows, the activity ends with the
- * calls and is performed again when they have returned (call-workflow.ts): it is the same as after a kill.
+ * kill -9 at any line: the activity is delivered again. The thread is unchanged, because messages are written with the outcome. So the
+ * request is the same, and its hash finds a stored reply. Ended tool calls are found in their rows, so the next round's request is also the
+ * same. The same holds for the listings of MCP servers (list-mcp-tools.ts). If a reply calls workflows, the activity ends with the calls
+ * and is performed again when they have returned (call-workflow.ts), just as after a kill.
  */
 import { schemaProblem, type Usage, type Work } from "@markmill/engine";
 import {
@@ -45,7 +45,7 @@ export interface PromptPorts extends ModelPorts {
   readonly tools: ToolPorts;
 }
 
-/** Of what is wrong with a reply: a model may write names as long as it likes. */
+/** Limit for the description of a wrong reply: a model may write names of any length. */
 const mostWrongCharacters = 2_000;
 
 type PromptWork = Extract<Work, { kind: "prompt" }>;
@@ -150,14 +150,14 @@ export async function performPrompt(
       called = await ask(conversation, callIndex + 1, round + 1 >= work.rounds ? "none" : undefined);
     }
   }
-  /** null: no schema, or a reply that asks for tools, which is not yet the answer. */
+  /** null: no schema, or a reply that asks for tools, which is not the answer yet. */
   const readReply = async ({ text, toolCalls = [] }: ModelReply) =>
     work.schema === null || (offers.length > 0 && toolCalls.length > 0)
       ? null
       : await readForeign(lengthWithSchema(text, work.schema), "readStructuredText", text, work.schema);
   const first = called.kind === "replied" ? await readReply(called.reply) : null;
   if (called.kind === "replied" && first?.ok === false) {
-    // Asked once more, with what was wrong; the first reply stays paid for and remembered.
+    // Ask once more, with the findings. The first reply stays paid and remembered.
     const wrong = first.findings.map(tellFinding).join("; ").slice(0, mostWrongCharacters);
     const wish = `That reply does not fit the schema: ${await ports.scrub(wrong)}. Reply again, with the JSON alone.`;
     called = await ask(
@@ -177,7 +177,7 @@ export async function performPrompt(
     case "replied": {
       const { reply } = called;
       const read = await readReply(reply);
-      // A reply that asks for tools after all is no answer either.
+      // A reply that asks for tools here is not an answer either.
       if (work.schema !== null && read?.ok !== true) {
         const why = read?.ok === false ? read.findings.map(tellFinding).join("; ") : "It asks for tools.";
         const off = new ModelFailure("MODEL_REPLY_OFF_SCHEMA", why.slice(0, mostWrongCharacters));
@@ -195,7 +195,7 @@ export async function performPrompt(
   }
 }
 
-/** What a model is told of the tools; a name that the program does not have is a defect of its definition. */
+/** Describes the tools for a model. A name that the program does not have is a defect of its definition. */
 function offersOf(
   names: readonly string[],
   { tools, box }: ToolPorts,
@@ -214,7 +214,7 @@ function offersOf(
   return offers;
 }
 
-/** The calls themselves, or what they give, are the answer. */
+/** The answer is the calls themselves, or their results. */
 async function answerWithCalls(
   tools: ToolPorts,
   asked: {

@@ -1,10 +1,10 @@
-/** A tool that the workflow itself asks for. */
+/** A tool that the workflow itself calls. */
 import { createHash } from "node:crypto";
 import type { Work } from "@markmill/engine";
 import { endedByTools, failedByTool, performToolCalls, type ToolPorts } from "./perform-tools.ts";
 import { done, failed, type Performed } from "./performed.ts";
 
-/** No model asked for it. */
+/** No model asked for this call. */
 const noModelCall = -1;
 
 export async function performTool(

@@ -8,7 +8,7 @@ const asked = {
   calls: [{ name: "build", arguments: "{}" }],
 };
 
-/** A tool in the session, of whose files a checkpoint could not keep all. */
+/** A tool in the session. The checkpoint could not keep all of the session's files. */
 function portsWhere(begun: ToolCallBegin) {
   const ended: ToolCallEnd[] = [];
   const ports = {
@@ -21,15 +21,15 @@ function portsWhere(begun: ToolCallBegin) {
   return { ports, ended };
 }
 
-describe("what people should know of a tool's result", () => {
-  it("is stored with it", async () => {
+describe("the note on a tool's result", () => {
+  it("is stored with the result", async () => {
     const { ports, ended } = portsWhere({ is: "begun" });
     const outcomes = await performToolCalls(ports, asked, new AbortController().signal);
     expect(outcomes).toEqual([{ is: "done", text: "built", note: "too many files" }]);
     expect(ended).toMatchObject([{ result: "built", note: "too many files" }]);
   });
 
-  it("is told by whoever finds the result of a call that has ended", async () => {
+  it("is reported again when a repeated activity finds the ended call", async () => {
     const { ports, ended } = portsWhere({ is: "done", result: "built", note: "too many files" });
     const outcomes = await performToolCalls(ports, asked, new AbortController().signal);
     expect(outcomes).toEqual([{ is: "done", text: "built", note: "too many files" }]);

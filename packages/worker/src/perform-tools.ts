@@ -1,12 +1,12 @@
 /**
- * What an activity asks of tools: each call is checked, begun as a row, performed, and ended in its row before anything is made of it
- * (packages/store/src/calls/tool-calls.ts says what that means after kill -9). Calls of one reply are performed together; their ends are in the
- * reply's order.
+ * The tool calls of an activity. Each call is checked, begun as a row, performed, and ended in its row before the result is used
+ * (packages/store/src/calls/tool-calls.ts describes kill -9). Calls of one reply are performed together; their ends are in the reply's
+ * order.
  *
- * T1  A tool that is not safe to repeat is not aborted once it has begun: its end is written down, so that a run that was stopped, or
- *     whose worker goes, finds it. Its own time limit ends it, and so does the end of its run (a cancel), because nobody looks for its
- *     outcome then: its row says that it was begun.
- * T2  Names of a class are taken out of arguments before they leave (I7 for what comes back: it is text, and nothing else).
+ * T1  A tool that is not safe to repeat is not aborted once it has begun. Its end is stored, so that a stopped run, or the next worker,
+ *     finds it. Only two events end it early: its own time limit and the end of its run (a cancel). After the end of the run the outcome is
+ *     no longer needed, and the row shows that the call was begun.
+ * T2  Names of a class are removed from arguments before they are sent (for results see I7: they are text, and nothing else).
  */
 
 import { actsInSession, type Failure, type McpServer, type Tool, type ToolCallPlace } from "@markmill/engine";
@@ -29,11 +29,11 @@ import { tellFinding } from "./structured-reply.ts";
 
 export interface ToolPorts {
   readonly box: ToolBox;
-  /** Of the program, by name. */
+  /** The tools of the program, by name. */
   readonly tools: Readonly<Record<string, Tool>>;
   /** MCP servers of the program, by name. */
   readonly servers: Readonly<Record<string, McpServer>>;
-  /** Those that act in the run's sandbox session. */
+  /** The tools that act in the run's sandbox session. */
   readonly session: SessionTools;
   readonly begin: (
     place: ToolCallPlace,
@@ -46,7 +46,7 @@ export interface ToolPorts {
     },
   ) => Promise<ToolCallBegin>;
   readonly end: (place: ToolCallPlace, end: ToolCallEnd) => Promise<void>;
-  /** What the workflow that was called there has returned; null: it was not called yet. */
+  /** The result of the workflow that was called at this place. null: it was not called yet. */
   readonly returned: (place: ToolCallPlace) => Promise<ReturnedCall | null>;
   readonly scrub: Scrub;
 }
@@ -55,25 +55,25 @@ export type ToolCallOutcome =
   /** note: for people. */
   | { readonly is: "done"; readonly text: string; readonly note?: string }
   | { readonly is: "failed"; readonly failure: ToolCallFailure; readonly safe: boolean }
-  /** A workflow, whose run others make. */
+  /** A workflow call. The engine requests its run. */
   | { readonly is: "called"; readonly variables: Readonly<Record<string, string>> }
   | { readonly is: "unknown" }
   | { readonly is: "overtaken" }
-  /** Nothing came of it, and this becomes of the activity. */
+  /** The call has no result, and the activity ends like this. */
   | { readonly is: "ended"; readonly performed: Performed };
 
 export interface AskedTools {
   readonly callIndex: number;
-  /** Of the request whose reply asks; where no model does, of what is asked for. */
+  /** The hash of the request whose reply asks for the calls. Without a model: the hash of the call. */
   readonly requestHash: string;
   readonly calls: readonly Omit<ToolCall, "id">[];
-  /** Names that were offered. */
+  /** The tools that were offered. */
   readonly offered: readonly string[];
-  /** A failure of an earlier attempt is tried again. */
+  /** Retry a call that failed in an earlier attempt. */
   readonly again: boolean;
 }
 
-/** No reply needs more at a time, and a worker holds many. */
+/** No reply needs more calls at a time, and a worker holds many replies. */
 export const mostCallsAtOnce = 64;
 
 export async function performToolCalls(
@@ -81,8 +81,8 @@ export async function performToolCalls(
   asked: AskedTools,
   signal: AbortSignal,
 ): Promise<readonly ToolCallOutcome[]> {
-  // All of them are waited for: one that is at work must not be left alone because another one could not begin.
-  // What acts in the session comes one after the other, in order; once one of them cannot go on, neither do those behind it.
+  // Wait for all calls: a running call must not be left alone because another one could not begin. Calls in the session run one after the
+  // other, in order. If one of them cannot continue, the ones behind it do not begin.
   let turn: Promise<ToolCallOutcome | null> = Promise.resolve(null);
   const settled = await Promise.allSettled(
     asked.calls.map((call, position) => {
@@ -96,7 +96,7 @@ export async function performToolCalls(
   );
   return settled.map((one) => {
     if (one.status === "fulfilled") return one.value;
-    // It was given up, which is no defect: nothing is made of the others either.
+    // The call was given up, which is no defect. The results of the other calls are not used either.
     if (signal.aborted) return { is: "overtaken" };
     throw one.reason;
   });
@@ -117,7 +117,7 @@ async function performToolCall(
 ): Promise<ToolCallOutcome> {
   const place = { callIndex, requestHash, position };
   const tool = toolOf(ports, offered, call.name);
-  // What is not there does nothing, however often; the run of a workflow is made once, and not here.
+  // A missing tool does nothing, however often it is called. The run of a workflow is created once, and not here.
   const safe = tool === undefined || tool.kind === "workflow" || tool.repeat === "safe";
   const inSession = tool !== undefined && actsInSession(tool, ports.servers);
   const given = await ports.scrub(neutralText(call.arguments));
@@ -152,7 +152,7 @@ async function performToolCall(
   return { is: "done", text, ...noted };
 }
 
-/** `ms`: where it took another time than we saw. note: what people should know besides. */
+/** `ms`: set if the call took another time than we measured. note: additional information for people. */
 export type End = ({ readonly result: string; readonly note?: string } | { readonly failure: ToolCallFailure }) & {
   readonly ms?: number;
 };
@@ -171,7 +171,7 @@ async function actOn(
     const shown = JSON.stringify(neutralText(name).slice(0, 100));
     return { failure: { code: "TOOL_UNKNOWN", message: `There is no tool ${shown}; offered: ${known}.` } };
   }
-  // The schema of a server need not be one that can be checked here: then the server alone checks.
+  // A server's schema may be impossible to check here. Then only the server checks.
   const uncheckable = tool.kind === "mcp" ? "pass" : "refuse";
   const read = await readForeign(
     lengthWithSchema(given, tool.schema),
@@ -190,14 +190,14 @@ async function actOn(
   return endOf(await box.perform({ name, tool, values, servers, signal }));
 }
 
-/** What a tool gave, as it is stored. */
+/** The result of a tool in its stored form. */
 export function endOf(result: ToolResult): End {
   if (result.ok) return { result: neutralText(result.text) };
   const { code, message, passing } = result;
   return { failure: { code, message: neutralText(message), ...(passing ? { passing } : {}) } };
 }
 
-/** What the activity comes to where it cannot go on with these; null: it can. */
+/** The end of the activity if it cannot continue with these results. null: it can. */
 export function endedByTools(
   outcomes: readonly ToolCallOutcome[],
   calls: readonly { readonly name: string }[],
@@ -219,7 +219,7 @@ export function toldFailure({ code, message }: Failure): string {
   return JSON.stringify({ error: { code, message } });
 }
 
-/** A failed tool fails its activity: at once, or after some tries where it may pass and may be repeated. */
+/** A failed tool fails its activity. It is retried first if the failure may pass and the tool is safe to repeat. */
 export function failedByTool(
   name: string,
   { failure, safe }: Extract<ToolCallOutcome, { is: "failed" }>,

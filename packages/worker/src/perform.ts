@@ -1,4 +1,4 @@
-/** From a claimed activity to what came of it: one line per kind of work. */
+/** Performs a claimed activity: one function per kind of work. */
 
 import type { Failure, Outcome, Work } from "@markmill/engine";
 import type { ModelMessage } from "@markmill/llm";
@@ -31,7 +31,7 @@ import type { SessionKeeper } from "./sessions.ts";
 import { watchedClient } from "./watch-activity.ts";
 
 export interface Performer {
-  /** `job`: the queue job that brought the activity; a callee's jobs name it as their parent. `watched`: absent, nobody looks. */
+  /** `job`: the queue job that brought the activity. The jobs of a called run name it as their parent. `watched` absent: no telemetry. */
   perform(claimed: Claimed, job: string, signal: AbortSignal, watched?: Watched | null): Promise<Performed>;
 }
 
@@ -41,7 +41,7 @@ export interface PerformerParts {
     activity: Activity,
   ) => Promise<Omit<PromptPorts, "conversation" | "tools"> & Omit<GradePorts, "submission">>;
   readonly passages: (activity: Activity) => Pick<MemoryPorts, "insert" | "nearest">;
-  /** `scrub`: takes the names of a class out; absent: it is made. */
+  /** `scrub`: removes the names of a class. Absent: it is created. */
   readonly toolPorts: (run: LoadedRun, activity: Activity, scrub?: Scrub) => Promise<Omit<ToolPorts, "session">>;
   readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
   /** null: no sandbox is configured. */
@@ -50,12 +50,12 @@ export interface PerformerParts {
   readonly submission: (rootId: string) => Promise<SessionFiles>;
   /** The longest file that may be read or written as a value. */
   readonly fileCeilingBytes: number;
-  /** Makes the callee of a CALL and leaves it running; or says why it may not. */
+  /** Creates the called run of a CALL and leaves it running, or returns why it may not. */
   readonly startCall: (run: LoadedRun, activity: Activity, job: string) => Promise<Failure | null>;
 }
 
 const nothing: Outcome = { kind: "done" };
-/** Of all a session can write to, when it is judged as it now is. */
+/** Limit for all writable files of a session, when the session is judged in its current state. */
 const MAX_WORKSPACE_BYTES = 1024 * 1024 * 1024;
 
 export function createPerformer(parts: PerformerParts): Performer {
@@ -124,9 +124,9 @@ export function createPerformer(parts: PerformerParts): Performer {
     signal: AbortSignal,
     watched: Watched | null,
   ): Promise<Performed> {
-    // What is said so far is read beside what is known of the class.
+    // Read the conversation and the facts of the class at the same time.
     const said = parts.conversation(work.thread);
-    // It is awaited where it is needed; until then its failure is nobody's.
+    // The promise is awaited later. Until then its failure must not count as unhandled.
     said.catch(() => undefined);
     const given = await modelPorts(claimed, watched);
     const tools = withSession(claimed, await parts.toolPorts(claimed.run, claimed.activity, given.scrub), watched);
@@ -186,7 +186,7 @@ export function createPerformer(parts: PerformerParts): Performer {
           submission = { kind: "tar", bytes: await workspaceFiles(session, MAX_WORKSPACE_BYTES) };
           return done(nothing);
         } catch (error) {
-          // The commands that ran have left more than can be judged: theirs is the failure.
+          // The commands that ran left more files than can be judged. That is their failure.
           if (isUnfit(error)) return sandboxFailed(error, "fail");
           throw error;
         }
@@ -236,7 +236,7 @@ export function createPerformer(parts: PerformerParts): Performer {
   }
 }
 
-/** Something ran, and the session cannot be put back to before it: what would come next says nothing about the submission. */
+/** Some command ran, and the session cannot be restored to the state before it. A later result would not describe the submission. */
 const cannotGoBack: readonly SandboxErrorCode[] = ["SANDBOX_WORKSPACE_LOST", "SANDBOX_PROCESSES_LOST"];
 
 function withNote(performed: Performed, note: string): Performed {
@@ -244,7 +244,7 @@ function withNote(performed: Performed, note: string): Performed {
   return { ...performed, outcome: { ...performed.outcome, notes: [...(performed.outcome.notes ?? []), note] } };
 }
 
-/** The lease of the session was lost: somebody else uses it, and what was to be done here can be done later. */
+/** The lease of the session was lost, so another worker uses it. The work can be done later. */
 const lostSession: Performed = { did: "postpone", ms: 500 };
 
 function noSandbox(): Performed {

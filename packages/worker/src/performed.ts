@@ -1,4 +1,4 @@
-/** What came of performing an activity, before it is an event. */
+/** The result of performing an activity, before it becomes an event. */
 import type { Failure, NextStep, Outcome, Trouble, Usage } from "@markmill/engine";
 
 export type Performed =
@@ -9,12 +9,12 @@ export type Performed =
       readonly next: NextStep;
       readonly retryAfterMs: number | null;
       readonly usage: Usage | null;
-      /** Of a park. */
+      /** Set for a failure with `park`. */
       readonly trouble?: Trouble;
     }
-  /** Nothing to commit: a callee was started, or the work was given up because the run went on without it. */
+  /** Nothing to commit: a called run was started, or the work was given up because the run continued without it. */
   | { readonly did: "leave" }
-  /** Nothing was done, and it may be done later: no attempt is used up. */
+  /** No work was done, and it may be done later. No attempt is used up. */
   | { readonly did: "postpone"; readonly ms: number };
 
 export function done(outcome: Outcome, usage: Usage | null = null): Extract<Performed, { did: "succeed" }> {

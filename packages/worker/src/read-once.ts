@@ -1,11 +1,11 @@
 /**
- * The file of a session that a prompt asks with, as it was when it was read first. A workflow that the model calls may change it before the
- * prompt goes on, and the question must be the one that was answered (I3): so what was read is a row among the tool calls.
+ * Reads a file of a session for a prompt once and keeps that text. A workflow that the model calls may change the file before the prompt
+ * continues, but the question must stay the one that was answered (I3). So the text is stored as a row among the tool calls.
  */
 import type { ToolPorts } from "./perform-tools.ts";
 import { done, type Performed } from "./performed.ts";
 
-/** Before all else that an activity asks of tools. */
+/** Before all other tool calls of an activity. */
 const fileIndex = -3;
 
 export async function readOnce(ports: ToolPorts, path: string, read: () => Promise<Performed>): Promise<Performed> {

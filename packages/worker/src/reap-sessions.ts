@@ -1,7 +1,7 @@
 /**
- * Takes away what runs left: sessions on this host whose run has ended, or that no run of ours knows, and whose lease is over. Done
- * by every worker for its own host, at the start and every half minute; doing it twice is harmless. Checkpoints of ended runs go too,
- * wherever their sessions were.
+ * Removes leftover sessions on this host: those whose run has ended or is unknown, and whose lease is over. Every worker does this for its
+ * own host, at the start and every half minute. Doing it twice is harmless. Checkpoints of ended runs are removed, too, on whichever host
+ * their sessions were.
  */
 import { isJudgeSession, type Sandbox } from "@markmill/sandbox";
 import {
@@ -47,7 +47,7 @@ export async function reapSessions(
     // Other installations may share the engine.
     if (labels.app !== app) continue;
     const young = Date.now() - Date.parse(labels.created) < youngMs;
-    // One that waits for its run, made ahead of time, a judge's and its guests' belong to the worker that made them.
+    // Some sessions belong to the worker that created them: those created ahead of time for a run, and those of judges and guests.
     const wanted = labels.run === "" || isJudgeSession(id) ? workers.has(labels.worker) : live.has(id);
     if (status === "dead" || !(wanted || young)) await remove(id);
   }

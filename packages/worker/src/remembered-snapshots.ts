@@ -1,4 +1,4 @@
-/** Snapshots remembered by root run, so that they need not be read again; each is checked by its seal. The oldest is forgotten first. */
+/** Snapshots in memory by root run, to avoid reading them again. Each is checked by its seal. The oldest is forgotten first. */
 import type { Snapshot } from "@markmill/sandbox";
 import type { Chain } from "@markmill/store/machine";
 

@@ -1,9 +1,9 @@
-/** Why an activity is given up: its run is over, and nobody will ever ask what came of it. */
+/** The activity is given up because its run is over: its result is never needed. */
 export class RunOver extends Error {
   override readonly name = "RunOver";
 }
 
-/** Aborts with the other one, but only where the run is over. */
+/** Aborts with the given signal, but only if the run is over. */
 export function whenRunIsOver(signal: AbortSignal): AbortSignal {
   const controller = new AbortController();
   const hear = () => {

@@ -1,23 +1,24 @@
 /**
- * The commands of one tool call, under one clock and one length for all of them: a model's text has up to a hundred.
+ * The commands of one tool call share one time limit and one length limit: a model's text has up to a hundred commands.
  *
- * What comes after the end of the time is not run. What is too long to be shown is run and left out. Both are told.
+ * Commands after the end of the time are not run. A command whose output is too long is run, and its output is left
+ * out. The text for the model names both.
  */
 import { type CommandSpec, renderTranscript, type TranscriptEntry } from "@markmill/sandbox";
 import { type CommandRunning, runCommands } from "./perform-execute.ts";
 
 export interface CallBounds {
-  /** By `performance.now()`. */
+  /** A time of `performance.now()`. */
   readonly until: number;
   readonly maxBytes: number;
 }
 
-/** Of a command's output, however little room is left. */
+/** The minimum for a command's output, however little room is left. */
 const leastBytes = 1_024;
 /** For the notes of a command. */
 const notesBytes = 512;
 
-/** What ran is added to `entries`, as by `runCommands`. */
+/** Executed commands are added to `entries`, as by `runCommands`. */
 export async function runToolCommands(
   running: CommandRunning,
   commands: readonly CommandSpec[],

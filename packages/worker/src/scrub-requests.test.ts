@@ -12,7 +12,7 @@ const factsOf = (own: string, of = people): WorkFacts => ({
   ...{ language: "en", consent: "any" },
 });
 
-it("the scrubber of a work is kept, and takes a name out however often it comes", async () => {
+it("the scrubber of a submission is reused, and it removes a name at every occurrence", async () => {
   const scrub = scrubberOf(factsOf("ada"));
   expect(scrubberOf(factsOf("ada"))).toBe(scrub);
   const long = `${"clean ".repeat(200)}Alan Turing`;
@@ -23,7 +23,7 @@ it("the scrubber of a work is kept, and takes a name out however often it comes"
   }
 });
 
-it("a text that is clean for one work, or one roster, is looked through for another", async () => {
+it("a text that is clean for one submission or roster is checked again for another", async () => {
   const text = "Ada was here";
   expect(await scrubberOf(factsOf("alan"))(text)).toBe(text);
   expect(await scrubberOf(factsOf("ada"))(text)).toBe("Student 3 was here");
@@ -32,7 +32,7 @@ it("a text that is clean for one work, or one roster, is looked through for anot
   expect(await scrubberOf(factsOf("ada", grown))("Grace Hopper")).toBe("Student 5");
 });
 
-it("a long text is scrubbed in many turns, between which other work goes on", async () => {
+it("a long text is scrubbed in many turns of the event loop, with other work between them", async () => {
   const scrub = scrubberOf(factsOf("ada"));
   let turns = 0;
   const count = () => {
@@ -46,7 +46,7 @@ it("a long text is scrubbed in many turns, between which other work goes on", as
   expect(turns).toBeGreaterThan(30);
 });
 
-it("a login that is a word of the teacher's own texts stays in the works of others", async () => {
+it("a login that is a word of the teacher's own texts stays in submissions of other students", async () => {
   const roster = [...people, { key: "zeb", name: "Zebulon Pike", login: "zebras" }];
   const program = { prompts: { main: "Count the zebras in the list." } } as unknown as Program;
   const code = "for (const zebra of zebras) count += 1;";

@@ -1,7 +1,7 @@
 /**
- * The model of a run that belongs to a class: every request, by whichever activity, loses the names, addresses and ids of the class first.
- * It stands at the last place before the wire, so that no activity can forget it. GRADE alone scrubs its parts itself (perform-grade.ts):
- * the form, the rubric and our instructions must reach the model as they are.
+ * The model client of a run in a class: it removes the names, addresses and ids of the class from every request of every activity. It is
+ * the last step before the network, so that no activity can forget it. Only GRADE scrubs its parts itself (perform-grade.ts): the form, the
+ * rubric and our instructions must reach the model unchanged.
  */
 import { hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -9,21 +9,21 @@ import type { Program } from "@markmill/engine";
 import { type AuthoredWords, authoredWords, type Person, Scrubber, type WorkFacts } from "@markmill/grading";
 import type { ModelClient, ModelMessage } from "@markmill/llm";
 
-/** A long text is scrubbed in slices, with other work of the process between them. */
+/** Scrubs a long text in slices, with other work of the process between them. */
 export type Scrub = (text: string) => Promise<string>;
 
-/** Of a run that belongs to no class. */
+/** For a run that belongs to no class. */
 export const leaveAsItIs: Scrub = async (text) => text;
 
-/** By the roster, which is another object when it has changed, and by whose work it is: every prompt of a work asks for its own. */
+/** By roster object, which is replaced when the roster changes, and by submission: every prompt of a submission needs its own scrubber. */
 const known = new WeakMap<readonly Person[], Map<string, Scrub>>();
-/** Works of a class, and texts of a work that are known to be clean. */
+/** Maximum numbers of submissions per class, and of clean texts per submission. */
 const mostWorks = 500;
 const mostClean = 200;
-/** Longer ones are known by their hashes. */
+/** Longer texts are remembered by their hashes. */
 const longestKept = 120;
 
-/** program: its texts are the teacher's; a word of theirs in a roster names nobody. */
+/** program: its texts are the teacher's. If a word of theirs is also in a roster, it names no person. */
 export function scrubberOf({ people, pseudonyms, own }: WorkFacts, program: Program | null = null): Scrub {
   const works = known.get(people) ?? new Map<string, Scrub>();
   known.set(people, works);
@@ -42,7 +42,7 @@ interface Authored {
   readonly words: AuthoredWords;
 }
 
-/** A run is loaded anew for each activity: its program is another object with the same texts. */
+/** A run is loaded again for each activity: its program is a new object with the same texts. */
 const authoredByHash = new Map<string, Authored>();
 const authoredByProgram = new WeakMap<Program, Authored>();
 const mostPrograms = 50;
@@ -62,7 +62,7 @@ function authoredOf(program: Program): Authored {
   return found;
 }
 
-/** A text that holds no name is looked at once: it passes when a request is made, again before the wire, and with every later prompt of its thread. */
+/** Checks a text without names only once. The same text passes again just before it is sent, and with every later prompt of its thread. */
 function rememberClean(scrubber: Scrubber): Scrub {
   const [short, long] = [new Set<string>(), new Set<string>()];
   return async (text) => {
@@ -94,7 +94,7 @@ export function scrubRequests(client: ModelClient, scrub: Scrub): ModelClient {
   };
 }
 
-/** Its words, and the arguments of what it wants of tools. */
+/** Scrubs the content and the arguments of the tool calls. */
 export async function scrubMessage(message: ModelMessage, scrub: Scrub): Promise<ModelMessage> {
   const content = await scrub(message.content);
   if (message.role !== "assistant" || message.toolCalls === undefined) return { ...message, content };
@@ -103,7 +103,7 @@ export async function scrubMessage(message: ModelMessage, scrub: Scrub): Promise
   return { ...message, content, toolCalls };
 }
 
-/** One after the other: a conversation of long messages leaves turns to others as one long message does. */
+/** One after the other: a conversation of long messages then lets other work run between, as one long message does. */
 export async function scrubMessages(messages: readonly ModelMessage[], scrub: Scrub): Promise<ModelMessage[]> {
   const scrubbed: ModelMessage[] = [];
   for (const message of messages) scrubbed.push(await scrubMessage(message, scrub));

@@ -1,7 +1,7 @@
-/** Why a session cannot be used just now, or not any more (sessions.ts). */
+/** The reasons why a session cannot be used now, or not any more (sessions.ts). */
 import { SandboxError } from "@markmill/sandbox";
 
-/** Another worker uses the session, or another activity must be committed first; it may be asked for again after so long. */
+/** Another worker uses the session, or another activity must be committed first. Ask again after this time. */
 export class SessionBusy extends Error {
   override readonly name = "SessionBusy";
   readonly forMs: number;

@@ -1,6 +1,6 @@
 /**
- * Marks and checkpoints of a session (Y2, Y3 and Y4 of sessions.ts): what is written before and after the commands of an EXECUTE, and the way
- * back to it.
+ * Marks and checkpoints of a session (Y2, Y3 and Y4 of sessions.ts): what is written before and after the commands of an EXECUTE, and how
+ * the session is restored.
  */
 import type { Json, Program } from "@markmill/engine";
 import {
@@ -39,15 +39,15 @@ export interface SessionUse {
   readonly program: Program;
   readonly files: () => Promise<SessionFiles>;
   readonly activity: { readonly id: number; readonly claim: number };
-  /** write: what it changes is the same when it is done twice. execute: anything, and it must not be done twice. */
+  /** write: repeating it gives the same state. execute: any effect, so it must not be repeated. */
   readonly does: "read" | "write" | "execute";
-  /** The tool call of the activity that executes; absent: the activity itself does. */
+  /** The tool call of the activity that executes. Absent: the activity itself executes. */
   readonly call?: string;
-  /** It may be done twice: where there is no way back to before it, it goes on from what is there. */
+  /** The call is safe to repeat: if there is no way back to the state before it, it continues from the current state. */
   readonly safe?: boolean;
 }
 
-/** Did this very EXECUTE, or tool call, begin before? It goes back then. */
+/** Did this same EXECUTE or tool call begin before? Then the session is restored. */
 export function isRepeated({ does, activity, call, safe }: SessionUse, { begun }: Marks): boolean {
   if (does !== "execute" || begun === null || begun.activityId !== activity.id) return false;
   return begun.call === (call ?? null) && !(safe === true && begun.problem !== null);
@@ -55,13 +55,13 @@ export function isRepeated({ does, activity, call, safe }: SessionUse, { begun }
 
 export interface SessionCheckpointParts {
   readonly database: Database;
-  /** The most a checkpoint of one run may have; 0: none are made. */
+  /** The size limit for a checkpoint of one run. 0: no checkpoints. */
   readonly checkpointBytes: number;
-  /** Where a look at a session for a checkpoint ends; beyond it there is none (Y4). */
+  /** Bounds for reading a session for a checkpoint. Beyond them there is no checkpoint (Y4). */
   readonly look: LookBounds;
   readonly worker: string;
   readonly log: Log;
-  /** Named points where a test kills the process. */
+  /** Named points at which a test kills the process. */
   readonly failPoint?: (point: CheckpointPoint) => void | Promise<void>;
 }
 
@@ -75,10 +75,10 @@ type CheckpointPoint =
   | "in-rewind"
   | "after-rewind";
 
-/** After so many pieces, or once they are this much larger than the workspace, a checkpoint of the whole takes their place. */
+/** After this number of pieces, or once they exceed the workspace by this size, one checkpoint of the whole replaces them. */
 const mostPieces = 16;
 const slackBytes = 1024 * 1024;
-/** Where a session stands. */
+/** The state of a session between two activities. */
 type Standing = Pick<Mark, "position" | "problem" | "settled" | "instance" | "processes" | "seal">;
 
 /** The worker that held the session before this one. */
@@ -87,7 +87,10 @@ interface Predecessor {
 }
 
 export interface SessionCheckpoints {
-  /** Makes the session what its marks say, and gives the mark that holds from here on; null: nothing is known of it yet. */
+  /**
+   * Brings the session to the state of its marks, and returns the mark that is valid from here on. null: nothing is known of the session
+   * yet.
+   */
   prepare(
     use: SessionUse,
     session: Session,
@@ -96,7 +99,7 @@ export interface SessionCheckpoints {
     from: Predecessor | null,
     lost: AbortController,
   ): Promise<Standing | null>;
-  /** What the activity finds is checkpointed, and from here on it may change. */
+  /** Saves a checkpoint of the state before the activity. From here on the session may change. */
   begin(
     use: SessionUse,
     session: Session,
@@ -105,11 +108,17 @@ export interface SessionCheckpoints {
     repeated: boolean,
     lost: AbortController,
   ): Promise<Standing>;
-  /** Commands that ran stay told even if their session could not be saved: the mark stays unsettled, and the next one looks again. */
+  /**
+   * The report of executed commands stays valid even if their session could not be saved. The mark then stays unsettled, and the next use
+   * checks again.
+   */
   finish(use: SessionUse, session: Session, mark: Standing, lost: AbortController): Promise<string | null>;
-  /** The session ended for what ran in it: nothing that comes needs that, and it is no reason to refuse the way back. */
+  /**
+   * The session ended because of the processes in it. No later step needs those processes, so their loss does not prevent restoring the
+   * session.
+   */
   forgetProcesses(rootId: string): Promise<void>;
-  /** What the record should say of a problem that is new. */
+  /** The warning for the record, if the problem is new. */
   warningOf(use: SessionUse, before: Mark | null, problem: string | null): string | null;
   forget(rootId: string): void;
 }
@@ -138,10 +147,10 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
     if (!latest.settled && (await awaitStore(() => waitsForExecute(database, rootId, activity.id))))
       throw new SessionBusy(rootId, worker, 300);
     if (latest.instance !== session.instance) return await rewindTo(use, session, "latest", latest, lost);
-    // Somebody's EXECUTE was given up in the act: nothing of it may go on beside the next one.
+    // An EXECUTE was given up while it ran: none of its processes may run beside the next one.
     if (from !== null && !latest.settled)
       await session.endAllBut(begun?.instance === session.instance ? begun.processes : []);
-    // What is no EXECUTE has no mark, and may have started a server: a listing does.
+    // Uses other than EXECUTE have no mark, but may have started a server: a listing does.
     else if (from?.gaveBack === false && latest.problem === null) await session.endAllBut(latest.processes);
     return latest;
   }
@@ -191,7 +200,7 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
     let problem = off;
     if (off === null) {
       try {
-        // Commands of a version that kept no marks have run in it.
+        // A version that kept no marks ran commands in this session.
         if (session.attached && isState(known)) whole = await session.changes(null, bounds);
         snapshot = whole?.snapshot ?? (await session.snapshot(bounds));
       } catch (error) {
@@ -212,7 +221,7 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
     return { position, problem, settled: true, instance, processes, seal };
   }
 
-  /** Saves what changed since the mark; gives the new one. */
+  /** Saves the changes since the mark, and returns the new mark. */
   async function checkpoint(
     use: SessionUse,
     session: Session,
@@ -228,7 +237,7 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
     };
     const off = offReason(use.program);
     if (off !== null) return await settle(off);
-    // The command has ended its own session: what it did to the files is gone, and the next one starts from what this one found.
+    // The command ended its own session. Its changes to the files are lost, and the next command starts from the same state as this one.
     if (hasEnded(session)) return await settle(mark.problem);
     const before = await recall(rootId, mark);
     let changes: Changes;
@@ -237,7 +246,7 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
       if (before !== null && changes.kind === "delta" && isOverlong(before.chain, changes))
         changes = await session.changes(null, bounds);
     } catch (error) {
-      // What ran in it kept us from looking, and it was ended for that.
+      // Processes in the session prevented the reading, so the session was ended.
       if (hasEnded(session)) return await settle(mark.problem);
       return await settle(problemOf(error));
     }
@@ -270,7 +279,7 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
     const known = snapshots.recall(rootId);
     if (known?.seal === mark.seal) return known;
     const manifest = await awaitStore(() => loadManifest(database, rootId, "latest", mark.seal));
-    // One that could not be taken is empty.
+    // An empty checkpoint means that it could not be saved.
     if (manifest === null || manifest.length === 0) return null;
     const chain = await awaitStore(() => chainOf(database, rootId, mark.position));
     const snapshot = { instance: mark.instance, processes: mark.processes, manifest };
@@ -299,7 +308,7 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
         throw new SessionBusy(rootId, worker, 300);
       return standing;
     }
-    // Only what runs in the background can have changed anything since.
+    // Only background processes can have changed files since.
     if (!standing.settled || standing.processes.length > 0) standing = await checkpoint(use, session, standing, lost);
     if (hasEnded(session)) throw new SessionBusy(rootId, worker, 300);
     await failPoint("before-begin");
@@ -345,10 +354,10 @@ const standingOf = (session: Session, { instance, processes, manifest }: Snapsho
   manifest,
 });
 
-/** Because of what ran in it. Every act in a session may bring it about. */
+/** Ended because of the processes in it. Every use of a session may cause this. */
 const hasEnded = ({ endedByCommand }: Session) => endedByCommand === true;
 
-/** What only says that the workspace cannot be read as it is; trouble of the sandbox is thrown on. */
+/** Only for errors that mean that the workspace is unreadable. Trouble of the sandbox is thrown on. */
 function problemOf(error: unknown): string {
   if (isUnfit(error)) return error.message;
   throw error;

@@ -1,6 +1,6 @@
 /**
- * The lease of a session (Y1 of sessions.ts): taken by a claim, renewed while its holder uses the session, given back after that. By the
- * holder's own clock it is over no later than in Postgres, because it counts from before each request.
+ * The lease of a session (Y1 of sessions.ts). A worker claims it, renews it while it uses the session, and then releases it. By the
+ * worker's own clock it ends no later than in Postgres, because the worker counts from before each request.
  */
 import { claimSession, type Database, releaseSession, renewSessions, type SessionClaim } from "@markmill/store/machine";
 import { awaitStore } from "./await-store.ts";
@@ -10,7 +10,7 @@ const leaseMs = 15_000;
 
 export interface SessionLeaseParts {
   readonly database: Database;
-  /** Of the sandbox. */
+  /** The kind of sandbox. */
   readonly kind: string;
   readonly host: string;
   readonly worker: string;
@@ -18,7 +18,7 @@ export interface SessionLeaseParts {
 
 export interface SessionLease {
   readonly claim: Extract<SessionClaim, { kind: "held" }>;
-  /** Aborted when the lease was lost; whoever finds that out otherwise aborts it too. */
+  /** Aborted when the lease was lost. Code that detects the loss in another way aborts it, too. */
   readonly lost: AbortController;
   /** Aborts `lost` when the lease is over by this worker's clock. */
   check(): void;

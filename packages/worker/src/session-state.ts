@@ -1,4 +1,4 @@
-/** A session's saved state (directory, exported environment) as its row holds it. */
+/** A session's saved state (directory, exported environment) as its row stores it. */
 import type { Json } from "@markmill/engine";
 import type { SessionState } from "@markmill/sandbox";
 

@@ -2,15 +2,16 @@
  * Tools that act in the run's sandbox session: commands, and MCP servers that are programs. Each call uses the session as an EXECUTE does,
  * under its own mark (Y2 of sessions.ts).
  *
- * Z1  What a command came to, its exit code included, is the tool's result: the model reads the transcript. Only what the sandbox refuses is
- *     a failure of the tool.
- * Z2  Trouble of the sandbox is not told to the model. The activity waits for it, as an EXECUTE does; the call's row stays begun.
- * Z3  A server lives for one listing or one call. It is ended with all it started before the session is given back; none is started after that,
- *     and one whose start outlasts the call is waited for and ended.
+ * Z1  The result of a tool includes the exit code of its command: the model reads the transcript. Only a refusal of the sandbox is a
+ *     failure of the tool.
+ * Z2  The model does not see trouble of the sandbox. The activity waits for its end, as an EXECUTE does, and the call's row stays begun.
+ * Z3  A server lives for one listing or one call. It and all its processes are ended before the session is released. No server is started
+ *     after that. If a start takes longer than the call, the worker waits for it and ends the server.
  *
- * kill -9 in the middle of a call: its row is begun. Whoever repeats the activity finds by the session's mark whether anything ran; if so the
- * session goes back to before it, and the call is made again. Where there is no way back the outcome is unknown, unless the tool is safe.
- * In a listing: whoever takes the session, which was not given back, ends the server (session-checkpoints.ts), and the listing is made again.
+ * kill -9 in the middle of a call: its row is begun. When the activity is repeated, the session's mark shows whether anything ran. If so,
+ * the session is restored to the state before the call, and the call is made again. If it cannot be restored, the outcome is unknown,
+ * unless the tool is safe to repeat. kill -9 in a listing: the next worker sees that the session was not released, ends the server
+ * (session-checkpoints.ts), and lists again.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { McpServer, Program, StdioServer, Tool, ToolCallPlace } from "@markmill/engine";
@@ -36,7 +37,7 @@ import { SessionBusy } from "./session-busy.ts";
 import type { SessionUse } from "./session-checkpoints.ts";
 import type { SessionKeeper } from "./sessions.ts";
 
-/** ended: nothing came of the call, and this is what becomes of its activity. */
+/** ended: the call has no result, and its activity ends like this. */
 type SessionToolEnd = End | { readonly ended: Performed };
 
 export interface SessionTools {
@@ -45,7 +46,7 @@ export interface SessionTools {
     call: { readonly name: string; readonly tool: Tool; readonly values: Readonly<Record<string, unknown>> },
     signal: AbortSignal,
   ): Promise<SessionToolEnd>;
-  /** What a server that is a program says of its tools. */
+  /** The tools of a server that is a program. */
   list(place: ToolCallPlace, server: McpServer, tools: readonly string[], signal: AbortSignal): Promise<SessionToolEnd>;
 }
 
@@ -85,7 +86,7 @@ export function createSessionTools({ sessions, box, program, use, watched }: Ses
     }
   }
 
-  /** The box never rejects; what the sandbox itself says of a server that it started comes here. */
+  /** `box` never rejects. Errors of the sandbox about a server that it started arrive here. */
   async function withServers(
     session: Session,
     ask: (start: StartServer) => ReturnType<ToolBox["perform"]>,
@@ -117,7 +118,7 @@ export function createSessionTools({ sessions, box, program, use, watched }: Ses
       return one;
     };
     try {
-      // The call may be over, by its deadline, while the sandbox is at work on a start.
+      // The call may reach its deadline while the sandbox still starts the server.
       const result = await ask(start).finally(async () => {
         over = true;
         await Promise.allSettled(starting);
@@ -160,7 +161,7 @@ export function createSessionTools({ sessions, box, program, use, watched }: Ses
       });
     },
     async list(place, server, tools, signal) {
-      // A listing changes nothing that a second one would not: it needs no way back.
+      // A second listing changes no more than the first one, so it needs no way back.
       const how = { name: "tools/list", does: "write", safe: true } as const;
       return await inSession(place, how, signal, (session, _, either) =>
         withServers(session, (start) => box.list({ server, tools, start, signal: either })),
@@ -169,7 +170,7 @@ export function createSessionTools({ sessions, box, program, use, watched }: Ses
   };
 }
 
-/** A model's commands are told apart as those in its replies are. */
+/** Finds the commands in a model's text in the same way as in its replies. */
 async function commandsOf(session: Session, { text, trust }: ToolCommand): Promise<readonly CommandSpec[]> {
   if (trust === "author") return [{ kind: "shell", text, trust }];
   const parts = await splitCommands(text, parseInSession(session));
@@ -186,7 +187,7 @@ function troubleOf(error: SandboxError, name: string): SessionToolEnd {
   return { ended: sandboxFailed(error, nextStep(error, false)) };
 }
 
-/** Where what runs cannot be told, nothing is spared at the end: foreign commands can bring that about. */
+/** If the running processes cannot be listed, all of them are ended at the end: foreign commands can cause that. */
 async function runningIn(session: Session): Promise<readonly string[]> {
   try {
     return await session.processes();
@@ -201,7 +202,7 @@ const tooLate = new Error("The call of the server is over.");
 /** For a server that ends when its stdin does. */
 const graceMs = 500;
 
-/** Z3. */
+/** See Z3. */
 async function endServers(
   session: Session,
   started: readonly StartedProgram[],

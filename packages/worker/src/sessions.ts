@@ -1,27 +1,25 @@
 /**
- * The sandbox session of a root run, whichever worker serves it. Lease, saved state (cwd, exported environment), marks and checkpoints
+ * The sandbox session of a root run, on whichever worker serves it. Lease, saved state (cwd, exported environment), marks and checkpoints
  * are rows in Postgres.
  *
- * Y1  One worker holds a session at a time, under a lease that it renews while commands run and gives back after them; within a
- *     worker its users come one after the other. A lease that was lost aborts the command, and no command begins once it is over by this worker's
- *     own clock: one that was stopped and wakes up late does nothing more in it.
- * Y2  Before the commands of an EXECUTE there is a checkpoint, and the mark `begun` names it with the activity. Whoever performs that
- *     activity again finds the mark, ends what the interrupted try left running, and puts files, directory, environment and functions
- *     back: the EXECUTE is repeated as a whole, and what it does to the workspace is done once. So it is with each tool call that acts in
- *     the session: its mark names the call, too.
- * Y3  After the commands, before their outcome is committed, what they changed is checkpointed (mark `latest`). So a session that is
- *     lost, or that is wanted on another host, is rebuilt as the last committed activity left it, or not at all.
- * Y4  Where there is no checkpoint (turned off, too large, too slow to look through, unreadable) that is told once, with its code, and an
- *     interrupted EXECUTE, or a lost session, ends with SANDBOX_WORKSPACE_LOST: nothing is run on files that may be wrong. A look has
- *     bounds of its own, so that no workspace holds a worker for longer.
- * Y5  If something may still run when a use of the session ends (its engine did not answer), the lease ends, but the session counts as not
- *     given back. The next use ends what runs there, on whichever worker, the same one included. If that use fails earlier, the one after it does.
+ * Y1  One worker holds a session at a time, under a lease. It renews the lease while commands run and releases it after them. Within a
+ *     worker, users of a session come one after the other. A lost lease aborts the command, and no command begins once the lease is over by
+ *     this worker's own clock. A worker that was frozen and wakes up late does nothing more in the session.
+ * Y2  Before the commands of an EXECUTE a checkpoint is saved, and the mark `begun` names it with the activity. When that activity is
+ *     performed again, the worker finds the mark and ends the processes of the interrupted attempt. It restores files, directory,
+ *     environment and functions. So the EXECUTE is repeated as a whole, and its effect on the workspace happens once. The same holds for
+ *     each tool call that acts in the session: its mark names the call, too.
+ * Y3  After the commands, before their outcome is committed, their changes are saved as a checkpoint (mark `latest`). So a session that is
+ *     lost, or needed on another host, is rebuilt as the last committed activity left it, or not at all.
+ * Y4  A checkpoint can be impossible (turned off, too large, too slow to read, unreadable). That is reported once, with its code. An
+ *     interrupted EXECUTE or a lost session then ends with SANDBOX_WORKSPACE_LOST: no command runs on files that may be wrong. Reading a
+ *     workspace has its own bounds, so that no workspace blocks a worker.
  *
- * kill -9 of the holder. Before `begun` is written: nothing ran; the next one starts anew. After it, before or in a command, or before
- * `latest` is written: repeated from `begun`. After `latest`, before the commit: repeated from `begun`, which needs nothing of `latest`.
- * After the commit: `latest` is what the next activity finds. In the middle of a checkpoint: the statement did not happen. In the middle
- * of going back: gone back again. The lease ends by itself; who claims the same activity later need not even wait for that. What has
- * ended is taken away by the reaper (reap-sessions.ts).
+ * kill -9 of the worker. Before `begun` is written: no command ran, and the next worker starts anew. After it, before or in a command, or
+ * before `latest` is written: the work is repeated from `begun`. After `latest`, before the commit: it is repeated from `begun`, which
+ * needs nothing of `latest`. After the commit: the next activity starts from `latest`. In the middle of a checkpoint: the statement did not
+ * happen. In the middle of restoring: the session is restored again. The lease expires without help, and a later claim of the same activity
+ * need not even wait for that. The clean-up removes ended sessions (reap-sessions.ts).
  */
 import type { Json, Program } from "@markmill/engine";
 import { clampLimits, type Limits, type Sandbox, type Session } from "@markmill/sandbox";
@@ -40,20 +38,20 @@ import { isState, json } from "./session-state.ts";
 
 interface Used<Result> {
   readonly result: Result;
-  /** What the record of the run should say. */
+  /** The warning for the record of the run. */
   readonly warning: string | null;
 }
 
 export interface SessionKeeper {
-  /** Opens the session, lets it be used and gives the lease back. `signal` aborts also when the lease was lost. */
+  /** Opens the session, runs the callback with it, and releases the lease. `signal` also aborts when the lease is lost. */
   use<Result>(
     use: SessionUse,
     signal: AbortSignal,
     act: (session: Session, save: () => Promise<void>, signal: AbortSignal) => Promise<Result>,
   ): Promise<Used<Result>>;
-  /** What a session of such a run may use. */
+  /** The limits of a session of this program. */
   limitsOf(program: Program): Limits;
-  /** The run has ended. */
+  /** Called when the run has ended. */
   end(rootId: string): Promise<void>;
 }
 
@@ -61,7 +59,7 @@ export interface SessionKeeperParts extends SessionCheckpointParts {
   readonly sandbox: Sandbox;
   readonly ceiling: Limits;
   readonly images: readonly string[];
-  /** Names this installation among others that share the host's engine. */
+  /** Identifies this installation among others that share the host's engine. */
   readonly app: string;
   readonly host: string;
 }
@@ -69,7 +67,7 @@ export interface SessionKeeperParts extends SessionCheckpointParts {
 const endedByLeftovers =
   "Processes that the commands left running stopped Markmill's programs, so the session was ended. File changes of these commands are lost. The next step starts from the files before them.";
 
-/** A session that nobody ended goes by itself after so long. */
+/** A session that was never ended disappears after this time. */
 const longestMs = 24 * 3_600_000;
 
 export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
@@ -102,7 +100,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     );
   }
 
-  /** What ran in a session and used its memory up, between two commands, is not missed. */
+  /** Processes in a session used up its memory between two commands. No later step needs them. */
   async function withoutWhatEndedIt(session: Session, rootId: string, known: Marks): Promise<Marks> {
     const { latest, begun } = known;
     if (latest === null || latest.instance === session.instance || latest.processes.length === 0) return known;
@@ -132,7 +130,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
           if (does !== "read") mark = await marks.begin(use, opened, mark, claim.session.state, repeated, lost);
           const guarded = guard(opened, (name) => {
             lease.check();
-            // Who was told to stop must still end what it started.
+            // After an abort, the processes that were started must still be ended.
             (name === "endAllBut" ? lost.signal : either).throwIfAborted();
           });
           const save = async () => {
@@ -171,7 +169,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
 
 const acts: readonly (string | symbol)[] = ["run", "start", "writeFile", "endAllBut"] satisfies (keyof Session)[];
 
-/** The same session; before each act in it it is looked whether that may begin. */
+/** Wraps the session: before each call, `check` decides whether it may begin. */
 function guard(session: Session, check: (name: string | symbol) => void): Session {
   return new Proxy(session, {
     get(target, name) {

@@ -4,8 +4,8 @@ import { splitPassages } from "./split-passages.ts";
 
 const letters = (text: string) => text.replaceAll(/\s+/gu, "");
 
-describe("passages", () => {
-  it("are cut at paragraphs, then sentences, then words, each as long as fits", () => {
+describe("splitting a text into passages", () => {
+  it("cuts at paragraphs, then sentences, then words, each as long as fits", () => {
     const sentence = (n: number) => `Sentence number ${n} says something about the tides of the sea.`;
     const first = [1, 2, 3].map(sentence).join(" ");
     const second = [4, 5, 6, 7, 8].map(sentence).join(" ");
@@ -13,14 +13,14 @@ describe("passages", () => {
     expect(splitPassages(`${"word ".repeat(60)}`)).toEqual(["word ".repeat(50).trim(), "word ".repeat(10).trim()]);
   });
 
-  it("that say too little are dropped, counted in bytes", () => {
+  it("drops passages with too little text, counted in bytes", () => {
     expect(splitPassages("too short a text")).toEqual([]);
     expect(splitPassages("ääääääääääää")).toEqual([]);
     expect(splitPassages("äääääääääääää")).toEqual(["äääääääääääää"]);
     expect(splitPassages("")).toEqual([]);
   });
 
-  it("hold at most 250 characters, in order, and lose nothing but what is too short", () => {
+  it("creates passages of at most 250 characters, in order, and loses only those that are too short", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "grapheme", maxLength: 400 }), { maxLength: 8 }), (parts) => {
         const text = parts.join(parts.length % 2 === 0 ? "\n\n" : ". ");
@@ -39,7 +39,7 @@ describe("passages", () => {
     );
   });
 
-  it("of a text of anything, however long, cut no character in half", () => {
+  it("cuts no character in half, in any text of any length", () => {
     const length = inject("thorough") ? 2_000_000 : 500_000;
     for (const unit of [".", " ", "\n", "a ", "\n ", "😀", '!?"', "a"]) {
       const found = splitPassages(unit.repeat(length / unit.length));

@@ -1,11 +1,14 @@
 /**
- * A text in pieces that can be found one by one: cut where a reader would pause (paragraphs, lines, sentences, words), each as long as fits.
- * Pieces that say too little are dropped.
+ * Splits a text into passages that can be found separately. It cuts where a reader would pause (paragraphs, lines, sentences, words), and
+ * each passage is as long as fits. Passages with too little text are dropped.
  */
 const mostCharacters = 250;
 const fewestBytes = 25;
 
-/** Ends of units, from the largest to the smallest. A run of points is looked at from its begin alone: each is read in linear time. */
+/**
+ * Ends of units, from the largest to the smallest. A row of full stops matches only from its beginning, so each pattern reads in linear
+ * time.
+ */
 const boundaries = [/\n\s*\n/gu, /\n/gu, /(?<![.!?…。！？])[.!?…。！？]+["'”’)\]]*\s+/gu, /\s+/gu];
 
 export function splitPassages(text: string): readonly string[] {
@@ -28,7 +31,7 @@ function pieces(text: string, level: number): string[] {
   const joined: string[] = [];
   let held = "";
   for (const part of parts) {
-    // Space at the ends does not count: millions of empty lines are not measured again with each.
+    // Space at the ends does not count. Otherwise millions of empty lines would be measured again with each part.
     if (part.trim() === "") {
       if (held !== "" && held.length < 4 * mostCharacters) held += part.slice(0, 4 * mostCharacters - held.length);
       continue;
@@ -46,7 +49,7 @@ function pieces(text: string, level: number): string[] {
   return joined;
 }
 
-/** Without the space around it; a character is what Unicode calls one. */
+/** Without the surrounding space. A character is a Unicode character. */
 function fits(text: string): boolean {
   if (text.length > 4 * mostCharacters) return false;
   const trimmed = text.trim();

@@ -15,7 +15,7 @@ const schema = {
 };
 
 describe("reading a reply against a schema", () => {
-  it("gives the value as the model sent it, fenced or not", () => {
+  it("returns the value as the model sent it, fenced or not", () => {
     const value = { points: 7, level: "pass", pattern: null };
     expect(readStructuredReply(JSON.stringify(value), schema)).toEqual({ ok: true, value });
     expect(readStructuredReply(`\`\`\`json\n${JSON.stringify(value)}\n\`\`\`\n`, schema)).toEqual({ ok: true, value });
@@ -27,7 +27,7 @@ describe("reading a reply against a schema", () => {
     expect(paths).toEqual(["", "level", "points", "remarks.1"]);
   });
 
-  it("names a reply that is no JSON", () => {
+  it("reports a reply that is not JSON", () => {
     expect(readStructuredReply("I would say 7.", schema)).toMatchObject({
       ok: false,
       findings: [{ path: "", message: expect.stringContaining("not JSON") }],
@@ -35,8 +35,8 @@ describe("reading a reply against a schema", () => {
   });
 });
 
-describe("a reply nested beyond reason", () => {
-  it("is a finding, not a crash", () => {
+describe("reading a reply that is nested too deeply", () => {
+  it("returns a finding and does not crash", () => {
     const list = { type: "array", items: { $ref: "#" } };
     const deep = "[".repeat(20_000) + "]".repeat(20_000);
     expect(readStructuredReply("[[],[[]]]", list)).toMatchObject({ ok: true });
@@ -44,7 +44,7 @@ describe("a reply nested beyond reason", () => {
   });
 });
 
-describe("arguments of a tool", () => {
+describe("reading the arguments of a tool", () => {
   const schema = {
     type: "object",
     properties: { city: { type: "string", pattern: "^(?:[A-Z]|[a-z]+)+$" }, days: { type: "integer" } },
@@ -52,7 +52,7 @@ describe("arguments of a tool", () => {
     additionalProperties: false,
   };
 
-  it("are those that fit its schema", () => {
+  it("accepts arguments that fit the schema", () => {
     expect(readToolArguments('{"city":"Bonn","days":2}', schema)).toEqual({
       ok: true,
       value: { city: "Bonn", days: 2 },
@@ -60,14 +60,14 @@ describe("arguments of a tool", () => {
     expect(readToolArguments("", { type: "object" })).toEqual({ ok: true, value: {} });
   });
 
-  it("are checked against patterns in linear time; a pattern that cannot be read here refuses nothing", () => {
+  it("checks patterns in linear time, and an unreadable pattern refuses nothing", () => {
     const of = (pattern: string) => ({ type: "object", properties: { a: { type: "string", pattern } } });
     expect(readToolArguments('{"a":"aab"}', of("^(a+)+$")).ok).toBe(false);
     expect(readToolArguments(JSON.stringify({ a: `${"a".repeat(50_000)}b` }), of("^(a+)+$")).ok).toBe(false);
     expect(readToolArguments('{"a":"aab"}', of("^(?=b)")).ok).toBe(true);
   });
 
-  it("may have names by pattern, and any UUID", () => {
+  it("accepts names by pattern, and any UUID", () => {
     const headers = { type: "object", patternProperties: { "^x-": { type: "string" } }, additionalProperties: false };
     expect(readToolArguments('{"x-a":"1"}', headers).ok).toBe(true);
     expect(readToolArguments('{"x-a":1}', headers).ok).toBe(false);
@@ -79,18 +79,18 @@ describe("arguments of a tool", () => {
   });
 
   it.each(["[1]", "7", "null", "{", '{"days":2}', '{"city":1}', '{"city":"x","extra":1}', '{"city":"x","days":1.5}'])(
-    "%s does not fit",
+    "refuses %s",
     (text) => expect(readToolArguments(text, schema).ok).toBe(false),
   );
 
-  it("a schema that refers to itself, and arguments nested deeply in it, come to an end", () => {
+  it("ends for a schema that refers to itself with deeply nested arguments", () => {
     const list = { type: "object", properties: { next: { $ref: "#" } }, additionalProperties: false };
     expect(readToolArguments('{"next":{"next":{}}}', list).ok).toBe(true);
     expect(readToolArguments('{"next":{"other":1}}', list).ok).toBe(false);
     const deep = `${'{"next":'.repeat(200_000)}{}${"}".repeat(200_000)}`;
     expect(readToolArguments(deep, list)).toMatchObject({ ok: false, findings: [{ message: /cannot be checked/ }] });
     expect(readToolArguments("{}", { $ref: "#" }).ok).toBe(false);
-    // Where somebody else checks them, too.
+    // If the caller checks them, too.
     expect(readToolArguments('{"a":1}', { $ref: "#" }, "pass")).toEqual({ ok: true, value: { a: 1 } });
     expect(readToolArguments("[]", { $ref: "#" }, "pass").ok).toBe(false);
     expect(readToolArguments('{"next":{"other":1}}', list, "pass").ok).toBe(false);

@@ -1,4 +1,4 @@
-/** Reads a reply, or the arguments of a tool call, that was asked to be JSON of a given schema. The value is kept as it was sent. */
+/** Reads a reply, or the arguments of a tool call, as JSON of a given schema. The value stays as it was sent. */
 import { isRecord } from "@markmill/base/json";
 import { findMisfits, type SchemaFinding, schemaProblem } from "@markmill/engine";
 import { parseJson, readJsonReply } from "@markmill/llm";
@@ -16,7 +16,7 @@ export function readStructuredReply(text: string, schema: unknown): StructuredRe
   return "value" in parsed ? fitting(parsed.value, schema) : notJson("The reply is", parsed.why);
 }
 
-/** The same, of which the JSON is kept as text: without a fence or words around it, so that the next step can read it. */
+/** Does the same and returns the JSON as text, without a fence or words around it, so that the next step can read it. */
 export function readStructuredText(text: string, schema: unknown): StructuredText {
   const read = readStructuredReply(text, schema);
   if (!read.ok) return read;
@@ -24,8 +24,8 @@ export function readStructuredText(text: string, schema: unknown): StructuredTex
 }
 
 /**
- * The arguments of a tool call, checked against the tool's schema. Without any text there are none. `uncheckable: "pass"`: whoever performs
- * the call checks them, too, so a schema that cannot be used here refuses nothing.
+ * Reads the arguments of a tool call and checks them against the tool's schema. An empty text means no arguments. `uncheckable: "pass"`:
+ * the tool itself also checks, so a schema that cannot be used here refuses nothing.
  */
 export function readToolArguments(
   text: string,
@@ -44,7 +44,7 @@ export function readToolArguments(
   return { ok: false, findings: [{ path: "", message: `The schema cannot be used: ${tellFinding(problem)}.` }] };
 }
 
-/** With its place. */
+/** Includes the place of the finding. */
 export function tellFinding({ path, message }: SchemaFinding): string {
   return path === "" ? message : `${path}: ${message}`;
 }

@@ -1,24 +1,24 @@
 /**
- * What a student handed in, as texts: by path, decoded, whatever is no text left out and told. From the submission as it was stored, never
- * from a session in which commands ran.
+ * Reads a submission as texts, by path and decoded. Files that are not text are left out and reported. It reads the stored submission,
+ * never a session in which commands ran.
  */
 import { readNotebook } from "@markmill/grading";
 import { readTar, type SessionFiles } from "@markmill/sandbox";
 
 export interface SubmissionTexts {
   readonly texts: ReadonlyMap<string, string>;
-  /** Nothing was handed in. */
+  /** The submission has no files. */
   readonly empty: boolean;
-  /** Left out for good reason: no text, or nobody's own. */
+  /** Left out for good reason: not a text, or not the student's own. */
   readonly notes: readonly string[];
-  /** Left out for its length: the work was not seen whole. */
+  /** Left out because of its length: the submission was not seen completely. */
   readonly cut: readonly string[];
 }
 
-/** Of all texts together, and of files; a class's work is a hundredth of it. */
+/** Limits for the characters of all texts together, and for files. A normal submission has a hundredth of that. */
 const MOST_CHARACTERS = 8 * 1024 * 1024;
 const MOST_FILES = 2_000;
-/** What tools make or fetch: no student wrote it. */
+/** Files that tools create or download: no student wrote them. */
 const notOwn =
   /(?:^|\/)(?:\.git|\.svn|\.hg|node_modules|__pycache__|\.venv|venv|\.idea|\.vscode|\.gradle|\.pytest_cache|__MACOSX)\/|(?:^|\/)(?:package-lock\.json|yarn\.lock|pnpm-lock\.yaml|Cargo\.lock|poetry\.lock|\.DS_Store)$/;
 
@@ -62,7 +62,7 @@ function* filesOf(files: SessionFiles): Generator<{ readonly path: string; reado
   }
 }
 
-/** null: no text. */
+/** null: not a text. */
 function decode(bytes: Uint8Array): string | null {
   const [first, second] = bytes;
   const wide = first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : null;

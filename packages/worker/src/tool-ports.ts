@@ -1,4 +1,4 @@
-/** The ports of tools, on the store: what was begun and what ended are rows that all workers share. */
+/** The ports of tools, on the store: begun and ended calls are rows that all workers share. */
 
 import type { WorkKind } from "@markmill/engine";
 import {
@@ -15,7 +15,10 @@ import { awaitStore } from "./await-store.ts";
 import type { ToolPorts } from "./perform-tools.ts";
 import type { Scrub } from "./scrub-requests.ts";
 
-/** Where a test kills the process: the row stands; the tool has given its result, which is not written yet; its end is written. */
+/**
+ * Points at which a test kills the process: the row is begun; the tool has returned its result, which is not written yet; its end is
+ * written.
+ */
 export type ToolFailPoint = "tool-begun" | "tool-performed" | "tool-ended";
 
 export function toolPortsOf(
@@ -53,7 +56,7 @@ export function toolPortsOf(
     },
     async end(place, end) {
       await failPoint("tool-performed", activity.kind);
-      // What was done outside must not be lost for a database that is away for a moment.
+      // If the database is unreachable for a moment, wait for it: the effect of a tool must not be lost.
       await awaitStore(() => endToolCall(database, { ...key, ...place }, end));
       await failPoint("tool-ended", activity.kind);
     },

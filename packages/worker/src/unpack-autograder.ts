@@ -1,6 +1,6 @@
 /**
- * A teacher's autograder.zip as files below `autograder/`, under the same caps and rules as a student's archive. A zip that cannot be used holds
- * the runs of the class: no student takes a fail edge, and gets a zero, for a mistake of the teacher.
+ * Unpacks a teacher's autograder.zip into files below `autograder/`, under the same limits and rules as a student's
+ * archive.
  */
 import { readArchive, SubmissionError } from "@markmill/grading/submission";
 import { AUTOGRADER_FILES, SandboxError, type SessionFile } from "@markmill/sandbox";
@@ -18,7 +18,7 @@ export async function unpackAutograder(files: readonly SessionFile[]): Promise<S
   const found = entries.flatMap((entry) =>
     entry.kind === "file" && !/(?:^|\/)(?:__MACOSX\/|\._|\.DS_Store$)/.test(entry.path) ? [entry] : [],
   );
-  // Packed with its folder around it.
+  // The archive may contain its own folder around the files.
   const script = found.map(({ path }) => path).find((path) => path === SCRIPT || /^[^/]+\/run_autograder$/.test(path));
   if (script === undefined) throw refused(`${ZIP} holds no ${SCRIPT} at its top.`);
   const top = script.slice(0, -SCRIPT.length);

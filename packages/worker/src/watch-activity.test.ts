@@ -5,7 +5,7 @@ import { watchedClient } from "./watch-activity.ts";
 
 const request = { model: "scripted", messages: [], settings: {} } as const;
 
-/** What is told of a request to a client that asks for its slot and then fails. */
+/** The events of a request to a client that asks for its slot and then fails. */
 async function told(slot: ModelSlot): Promise<readonly string[]> {
   const saw: string[] = [];
   const watched = {
@@ -27,7 +27,7 @@ async function told(slot: ModelSlot): Promise<readonly string[]> {
   return saw;
 }
 
-it("a request is watched from when it leaves; one that never had its slot is none", async () => {
+it("a request is watched from the moment it is sent, and a request without a slot is not watched", async () => {
   expect(await told(noLimit)).toEqual(["request", "over false", "fail"]);
   const never = async () => Promise.reject(new Error("drained"));
   expect(await told({ ...noLimit, begin: never })).toEqual([]);

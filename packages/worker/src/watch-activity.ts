@@ -1,4 +1,4 @@
-/** What the worker tells whoever watches (telemetry): ids, kinds, codes and figures of an activity, never what it holds. */
+/** What the worker reports to telemetry: ids, kinds, codes and figures of an activity, never its content. */
 import type { Delivery } from "@markmill/engine";
 import { findModel, heardSlot, type ModelCatalogue, type ModelClient, ModelFailure, noLimit } from "@markmill/llm";
 import { type CommandOutcome, type CommandSpec, SandboxError } from "@markmill/sandbox";
@@ -12,7 +12,7 @@ export function traced({ run, activity, takeovers }: Claimed, { queue, jobId }: 
     run: { id: run.id, rootId: run.rootId },
     id: activity.id,
     kind: activity.kind,
-    // A node that was planned while it ran may be named by a model.
+    // A model may have invented the name of a node that was planned at run time, so this name is not reported.
     node: node in run.program.nodes ? node : null,
     ...{ generation, attempt, takeovers, queue },
     claim: activity.leased ? activity.claim : 0,
@@ -27,7 +27,10 @@ export function endOf(done: Done): ActivityEnd {
   return { did: "succeed", spent: usage, ...(outcome.kind === "executed" ? { exitCode: outcome.exitCode } : {}) };
 }
 
-/** A client whose requests are watched, from when they leave. What the ledger answers is no request, nor is one that never had its slot. */
+/**
+ * A client whose requests are watched from the moment they are sent. A reply from the ledger is not a request, and neither is a request
+ * that never had its slot.
+ */
 export function watchedClient(client: ModelClient, catalogue: ModelCatalogue, watched: Watched | null): ModelClient {
   if (watched === null) return client;
   return {
@@ -55,7 +58,7 @@ export function watchedClient(client: ModelClient, catalogue: ModelCatalogue, wa
   };
 }
 
-/** A command, watched from its start to its end. */
+/** Watches a command from its start to its end. */
 export async function watchedCommand<Ran>(
   watched: Watched | null,
   { kind, trust }: Pick<CommandSpec, "kind" | "trust">,

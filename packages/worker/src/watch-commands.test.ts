@@ -22,14 +22,14 @@ function watched(sandbox: Partial<ProvenSandbox> | null, unsafe: "abstain" | "re
 }
 
 describe("whether a worker can run commands", () => {
-  it("without a sandbox it takes them, to refuse them by name", async () => {
+  it("a worker without a sandbox accepts commands and refuses them with a code", async () => {
     const { watch: none } = watched(null);
     const { means, fix } = workerFailureCodes.SANDBOX_NOT_CONFIGURED;
     expect(none.standing()).toMatchObject({ can: "nothing", code: "SANDBOX_NOT_CONFIGURED", means, fix });
     expect(await none.takes).toBe(true);
   });
 
-  it("tries a sandbox that cannot be tested yet until it can, and takes nothing before", async () => {
+  it("a sandbox that cannot be tested yet is retried, and the worker takes no commands before it passes", async () => {
     const proven = vi.fn().mockRejectedValueOnce(away).mockRejectedValueOnce(away).mockResolvedValue(safe);
     const { watch: late, seen } = watched({ proven });
     expect(late.standing()).toEqual({ can: "not yet" });
@@ -47,7 +47,7 @@ describe("whether a worker can run commands", () => {
     expect(proven).toHaveBeenCalledTimes(1);
   });
 
-  it("says so when the sandbox stops to answer, and when it answers again", async () => {
+  it("the worker reports when the sandbox stops answering, and when it answers again", async () => {
     let there = true;
     const answers = async () => {
       if (!there) throw away;

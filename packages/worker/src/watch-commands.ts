@@ -1,9 +1,11 @@
 /**
- * Whether this worker can run commands, kept true while it lives. A worker takes no command before its sandbox has passed the self-test.
+ * Watches whether this worker can run commands. A worker takes no command before its sandbox has passed the self-test.
  *
- * W1  A sandbox that cannot be opened or tested (its engine starts later, its image is still being loaded) is tried again until it can.
- * W2  A sandbox that failed the self-test, or has a thin wall that nobody accepted, stays refused: that is a decision for a person.
- * W3  A sandbox that passed is asked every few seconds whether it still answers. One that does not is told, and counts again when it does.
+ * W1  A sandbox that cannot be opened or tested (its engine starts later, its image is still being loaded) is retried until it can.
+ * W2  A sandbox that failed the self-test stays refused. So does one with weak isolation that the operator has not accepted. A person must
+ *     decide.
+ * W3  A sandbox that passed is asked every few seconds whether it still answers. If it does not, that is reported, and it counts again when
+ *     it does.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { type ProvenSandbox, type Sandbox, SandboxError, sandboxErrorCodes } from "@markmill/sandbox";
@@ -23,18 +25,18 @@ interface Watched {
   readonly unsafe: "abstain" | "refuse";
   readonly log: Log;
   readonly onChange: () => void;
-  /** In place of the usual times between tries and questions. */
+  /** Replaces the usual intervals between tests and questions. */
   readonly everyMs?: number;
 }
 
-/** Together 5 s: so late a sandbox that stands still is noticed. */
+/** Together 5 s: the longest time until a frozen sandbox is noticed. */
 const askEveryMs = 1_500;
 const answerMs = 3_500;
 const firstPauseMs = 1_000;
 const longestPauseMs = 15_000;
 
 export function watchCommands({ sandbox, unsafe, log, onChange, everyMs }: Watched): CommandWatch {
-  // Without any sandbox a command is taken, and answered with a failure that says why.
+  // Without a sandbox a command is taken, and answered with a failure that gives the reason.
   if (sandbox === null) return settled(sandboxNotConfigured);
   if (!("proven" in sandbox)) return settled({ can: "execute" });
   const over = new AbortController();
@@ -109,7 +111,7 @@ function cannot(code: keyof typeof sandboxErrorCodes, message: string): CannotEx
   return { can: "nothing", code, ...sandboxErrorCodes[code], message: message.slice(0, 2_000) };
 }
 
-/** An engine that stands still is one that does not answer. */
+/** A frozen engine counts as one that does not answer. */
 async function within(asked: Promise<void>): Promise<void> {
   const late = new AbortController();
   const limit = pause(answerMs, undefined, { signal: late.signal, ref: false }).then(() => {

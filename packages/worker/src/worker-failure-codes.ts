@@ -1,4 +1,4 @@
-/** Failures that the worker itself finds, beside those of models, sandbox and store. */
+/** Failures that the worker itself detects, beside those of models, sandbox and store. */
 export const workerFailureCodes = {
   WORKER_CRASHED: {
     means: "Several workers were lost while they did this activity.",

@@ -1,14 +1,14 @@
 /**
- * A worker: takes a job, claims the activity, performs it, advances the run, enqueues what is next, and only then lets the job go.
- * It holds nothing between jobs (I5) but the claim of what it goes on with (claims-ahead.ts), which ends by itself.
+ * A worker takes a job, claims the activity, performs it, advances the run, enqueues the next activities, and only then completes the job.
+ * Between jobs it holds only the claims ahead of its next activities (I5, claims-ahead.ts), which expire without help.
  *
- * kill -9 before the claim: the job is delivered again. After the claim: the lease runs out and the next delivery takes over. After
- * the work, before the commit: a paid reply is found by its memo, commands are repeated from a checkpoint (sessions.ts). After the commit,
- * before the enqueue: the rows are ready; the redelivered job finds its activity done and enqueues them, and so does the supervisor. One that was
- * claimed with the commit is enqueued by the supervisor when its lease is over. After the enqueue, before the job is let go: the second delivery
- * finds nothing to do, and enqueues again what the first may not have got onto the wire (queue, Q4).
+ * kill -9 before the claim: the job is delivered again. After the claim: the lease expires and the next delivery takes over. After the
+ * work, before the commit: a paid reply is found by its memo, and commands are repeated from a checkpoint (sessions.ts). After the commit,
+ * before the enqueue: the rows are ready. The redelivered job finds its activity done and enqueues them, and so does the supervisor. The
+ * supervisor enqueues an activity that was claimed ahead when its lease expires. After the enqueue, before the job is completed: the second
+ * delivery finds nothing to do, and enqueues again what the first one may not have sent (queue, Q4).
  *
- * What is done in each case is decided in decide/, by pure functions; here they are asked and obeyed.
+ * The pure functions in decide/ decide each case, and this file carries out their decisions.
  */
 import { type Delivery, type WorkKind, type WorkQueue, workKinds } from "@markmill/engine";
 import type { Answer, Enqueue, Queues, Serving, Slot } from "@markmill/queue";
@@ -67,16 +67,16 @@ export interface WorkerParts {
   readonly executes: Promise<boolean>;
   readonly lockDurationMs: number;
   readonly stalledIntervalMs: number;
-  /** How long a worker that gives up lets what it holds finish. */
+  /** How long a worker that gives up waits for its activities to finish. */
   readonly drainTimeoutMs: number;
   readonly log: Log;
-  /** Absent: nobody watches. */
+  /** Absent: no telemetry. */
   readonly telemetry?: Telemetry | null;
-  /** A root run has ended: what was kept for it may go. */
+  /** A root run has ended: data that was kept for it may be removed. */
   readonly onRootEnded: (rootId: string) => Promise<void>;
-  /** Called when the worker stays stalled although it has reconnected, and has finished what it held. */
+  /** Called when the worker stays stalled after a reconnect, and has finished its activities. */
   readonly onStalled: () => void;
-  /** Named points where a test kills the process. */
+  /** Named points at which a test kills the process. */
   readonly failPoint?: (point: FailPoint, kind: WorkKind | null) => void | Promise<void>;
 }
 
@@ -90,13 +90,13 @@ export interface Log {
 
 export interface RunningWorker {
   health(): Health;
-  /** How many prompts it has in hand, from now on. */
+  /** Sets the number of prompts that the worker holds from now on. */
   holdPrompts(most: number): void;
-  /** Takes nothing new, waits for what it holds, then gives up what is left. */
+  /** Accepts no new jobs, waits for its activities, then gives up the rest. */
   drain(timeoutMs: number): Promise<void>;
 }
 
-/** For what was aborted to end and be given back. */
+/** Time for aborted activities to end and be released. */
 const graceMs = 2_000;
 
 interface Held {
@@ -105,7 +105,7 @@ interface Held {
   readonly controller: AbortController;
   /** Something that must not be repeated may have begun. */
   acted: boolean;
-  /** Until its end is told. */
+  /** Set until its end is reported. */
   watched: Watched | null;
 }
 
@@ -141,7 +141,8 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       return decided.answer;
     }
     const { claimed } = decided;
-    // Only the lease counts, not the queue's lock (I1): work is given up when the lease is lost, the run went on, or this worker goes.
+    // Only the lease counts, not the queue's lock (I1). The work is given up when the lease is lost, the run continued without it, or this
+    // worker shuts down.
     const { activity } = claimed;
     const watched = parts.telemetry?.perform(traced(claimed, delivered, store.clock.now())) ?? null;
     const mine: Held = { claimed, delivered, controller: new AbortController(), acted: false, watched };
@@ -162,7 +163,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       );
       return giveBack(mine, 1_000);
     } finally {
-      // What was only read, and not committed, has left no trace.
+      // An activity that was only read, and not committed, has left no trace.
       if (activity.leased) mine.watched?.end({ did: "give back" });
       if (held.get(activity.id) === mine) {
         held.delete(activity.id);
@@ -190,11 +191,11 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       const { activity: next } = committed.claimedAhead.claimed;
       claims.keep(committed.claimedAhead);
       slot.onRefused(next.id, async () => {
-        // Where that fails, the lease runs out.
+        // If that fails, the lease expires.
         if (claims.drop(next.id)) await releaseClaims(store.database, [next]).catch(() => undefined);
       });
     }
-    // An inline one needs no lease: the run's revision lets only one of two pass.
+    // An inline activity needs no lease: the run's revision lets only one of two commits pass.
     if (committed.kind === "committed") for (const { id } of committed.run.inline) slot.mayBeginEarly(id);
     await failPoint("after-commit", activity.kind);
     await enqueue(committed.jobs);
@@ -207,7 +208,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     return { do: "done" };
   }
 
-  /** `goesOn`: with the next activity of the same queue, which is claimed with it. */
+  /** `goesOn`: continue with the next activity of the same queue, which the commit claims ahead. */
   async function commit(mine: Held, done: Done, goesOn: boolean): Promise<Committed> {
     const { run, activity } = mine.claimed;
     try {
@@ -227,7 +228,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     }
   }
 
-  /** What is thrown here is a store that is away. */
+  /** An error thrown here means an unreachable store. */
   async function attempt(mine: Held, job: string, signal: AbortSignal): Promise<Performed> {
     const { claimed } = mine;
     const refusal = refuseToPerform(claimed);
@@ -285,10 +286,10 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     onError: (error: StoreError) => log.warn({ err: error }, "listening to Postgres"),
   });
 
-  /** Per queue: for how long work has been due, and when that made us reconnect, until something is heard again. */
+  /** Per queue: how long work has been due, and when that caused a reconnect, until a job arrives again. */
   const due = new Map<string, number>();
   const reconnected = new Map<string, number>();
-  /** What a queue said of itself when it was last asked, which is only while it is silent. */
+  /** The last reported state of each queue. The worker asks only while no job arrives. */
   const said = new Map<string, Hearing["queue"]>();
   const hearingOf = (queue: string, serving: Serving): Hearing => ({
     dueMs: due.get(queue) ?? 0,

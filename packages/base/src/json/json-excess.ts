@@ -1,7 +1,7 @@
 /**
- * Looks at a JSON text before it is parsed. JSON.parse holds a process for a second on two million brackets, and a value that is nested
- * deeply fills the stack of whatever goes down into it. One pass, which stops at the first excess. Strings are skipped. What is no JSON at
- * all is left to the parser.
+ * Checks a JSON text before it is parsed. JSON.parse blocks a process for a second on two million brackets, and a deeply nested value
+ * overflows the stack of recursive code. The check reads the text once and stops at the first excess. Strings are skipped. A text that is
+ * not JSON is left to the parser.
  */
 export interface JsonBounds {
   /** Brackets that are open at once. */
@@ -12,7 +12,7 @@ export interface JsonBounds {
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** The bound that the text exceeds; null: it may be parsed. */
+/** The bound that the text exceeds. null: it may be parsed. */
 export function jsonExcess(
   text: string,
   { depth: mostDepth, values: mostValues }: JsonBounds,
@@ -44,7 +44,7 @@ export function jsonExcess(
   return null;
 }
 
-/** The place of the closing quote. */
+/** The position of the closing quote. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = 0;

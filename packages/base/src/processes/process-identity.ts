@@ -1,27 +1,26 @@
-// Identifies a process by pid and start time: a pid may be reused, but not together with its start time. Without /proc, only the pid is
-// compared.
+// Identifies a process: a pid is reused, a pid with its start time is not. Without /proc, only the pid is compared.
 
 import { readFileSync } from "node:fs";
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Clock ticks since boot, from /proc/<pid>/stat; the same in every pid namespace. Empty if the system does not report it. */
+  /** Clock ticks since boot, from /proc/<pid>/stat; the same value in every pid namespace. Empty if the system does not report it. */
   readonly startTime: string;
 }
 
 const PF_EXITING = 0x4;
 
 export interface ProcessStat extends ProcessIdentity {
-  /** The parent's pid in the reader's own namespace; 0 if the parent is outside. */
+  /** Its number in the reader's own namespace; 0 if it is outside. */
   readonly parent: number;
   readonly state: string;
-  /** The process is exiting. Pid 1 of a namespace stays in this state until the last process in it is gone. */
+  /** The process is exiting: pid 1 of a namespace stays in this state until the last process in it is gone. */
   readonly exiting: boolean;
-  /** Clock ticks of processor time, including ended children that the process has waited for. */
+  /** Clock ticks of processor time, including children that were waited for. */
   readonly cpuTicks: number;
 }
 
-/** Returns undefined when there is no such process, or its /proc cannot be read. */
+/** Undefined if there is no such process, or its /proc cannot be read. */
 export function readProcessStat(pid: number, proc = "/proc"): ProcessStat | undefined {
   try {
     return parseStat(pid, readFileSync(`${proc}/${pid}/stat`, "latin1"));
@@ -30,7 +29,7 @@ export function readProcessStat(pid: number, proc = "/proc"): ProcessStat | unde
   }
 }
 
-/** The command name, in parentheses, may contain any characters: fields are counted from the last parenthesis. */
+/** The command name, in parentheses, may contain any character: fields are counted from the last parenthesis. */
 export function parseStat(pid: number, text: string): ProcessStat | undefined {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [state, startTime] = [fields[0], fields[19]];
@@ -46,7 +45,7 @@ export function parseStat(pid: number, text: string): ProcessStat | undefined {
   };
 }
 
-/** null when no such process runs. A zombie does not run. */
+/** null if no such process runs. A zombie does not count as running. */
 export function identifyProcess(pid: number): ProcessIdentity | null {
   if (!Number.isInteger(pid) || pid <= 0) return null;
   if (process.platform === "linux") {
@@ -61,7 +60,7 @@ export function identifyProcess(pid: number): ProcessIdentity | null {
   return { pid, startTime: "" };
 }
 
-/** Whether exactly this process still runs. */
+/** Whether exactly that process still runs. */
 export function isAlive({ pid, startTime }: ProcessIdentity): boolean {
   const now = identifyProcess(pid);
   return now !== null && (startTime === "" || now.startTime === "" || now.startTime === startTime);
@@ -71,12 +70,12 @@ export function ownIdentity(): ProcessIdentity {
   return identifyProcess(process.pid) ?? { pid: process.pid, startTime: "" };
 }
 
-/** The text for a file that other processes read, including a shell script. */
+/** For a file that other processes read, including a shell script. */
 export function writeIdentity({ pid, startTime }: ProcessIdentity): string {
   return JSON.stringify({ pid, startedAt: startTime === "" ? null : startTime });
 }
 
-/** Returns null for text that is not a complete identity, for example a file that was created but not yet written. */
+/** null for text that is not a whole identity, such as a file that its writer has created and not yet filled. */
 export function readIdentity(text: string): ProcessIdentity | null {
   try {
     const { pid, startedAt } = JSON.parse(text);

@@ -1,17 +1,20 @@
-/** The one retry loop. Its caller decides how long and for which errors: a pure function of the failure and the number of tries. */
+/**
+ * The only retry loop. The caller decides how long and for which failures it retries: a pure function of the failure and the number of
+ * attempts.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface SoFar {
-  /** The number of failed tries, including this one. */
+  /** Failed attempts, including this one. */
   readonly tries: number;
-  /** Milliseconds since the first try began. */
+  /** Milliseconds since the first attempt began. */
   readonly ms: number;
 }
 
-/** Called after a failed try. Returns the pause before the next try; null: give up with this failure. */
+/** After a failed attempt: how long to pause before the next one. null: throw the failure. */
 export type Patience = (error: unknown, soFar: SoFar) => number | null;
 
-/** An abort of `signal` ends the pause and leaves one more try. */
+/** An abort of `signal` ends the pause and leaves one more attempt. */
 export async function patiently<Result>(
   act: () => Promise<Result>,
   patience: Patience,
@@ -34,7 +37,7 @@ export function doubling(firstMs: number, longestMs: number): (soFar: SoFar) => 
   return ({ tries }) => Math.min(firstMs * 2 ** (tries - 1), longestMs);
 }
 
-/** Whether the same action may succeed later. Errors of the edge packages carry this mark. */
+/** Errors of the store, the queue and other packages have the field `transient`: the same call may succeed later. */
 export function mayPass(error: unknown): boolean {
   return error instanceof Error && "transient" in error && error.transient === true;
 }

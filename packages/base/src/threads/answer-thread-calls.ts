@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import type { Functions, ThreadAnswer, ThreadCall } from "./thread-calls.ts";
 
-/** The thread's side of thread-calls.ts: performs the calls and posts the answers. */
+/** The thread's side of thread-calls.ts. */
 export function answerThreadCalls(functions: Functions): void {
   parentPort?.on("message", async ({ id, name, args }: ThreadCall) => {
     let answer: ThreadAnswer;

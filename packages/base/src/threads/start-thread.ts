@@ -1,6 +1,6 @@
 /**
- * Starts a thread from a TypeScript file. If configured, Node caches a process's compiled modules, but does not pass the cache directory to
- * its threads. Without it each thread would strip the types and compile again, which is most of its start-up cost.
+ * Starts a thread from a TypeScript file. Node can cache the compiled modules of a process, but does not pass this setting to its threads.
+ * Each thread would remove the types and compile everything again, which is most of its start time.
  */
 import { getCompileCacheDir } from "node:module";
 import { dirname } from "node:path";

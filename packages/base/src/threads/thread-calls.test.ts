@@ -53,6 +53,6 @@ it("a thread that hangs or ends is given up, and the next call gets a new one", 
   expect(hung).toBeInstanceOf(ThreadCallFailed);
   expect(String(hung)).toContain("takes longer than 3 s");
   await expect(call("die")).rejects.toThrow("ended");
-  // If a new thread starts slowly, its first calls are given up too.
+  // This call, too, would be given up if its thread starts slowly.
   await expect.poll(() => call("double", "c").catch(() => null), { timeout: 60_000 }).toBe("cc");
 });

@@ -1,13 +1,12 @@
 /**
- * Calls pure functions in a thread of their own. Reading text of students, models and web pages can take a second: in a thread it delays no
- * other work.
+ * Calls pure functions in a thread. Reading text of students, models and web pages can take a second: in a thread it delays no other work.
  *
- * T1  The thread starts with the first call and performs one call at a time, in the order of the calls. An idle thread ends.
- * T2  A call that takes longer than `mostMs`, or more memory than the thread has, is refused, and the thread ends. The next call gets a new
- *     thread.
+ * T1  The thread starts with the first call and performs one call at a time, in the order in which they were made. An idle thread ends.
+ * T2  A call that takes longer than `mostMs`, or more memory than the thread has, is refused, and its thread is ended. The next call gets a
+ *     new thread.
  * T3  A pending call keeps the process alive, an idle thread does not.
- * T4  Every failure is a `ThreadCallFailed`. The functions are pure, so the same call is likely to fail again, and callers must not repeat
- *     it for ever.
+ * T4  Every failure is a `ThreadCallFailed`. The functions are pure, so the same call will probably fail again: callers must not repeat it
+ *     for ever.
  *
  * The functions have no state, so kill -9 loses nothing: the caller calls again.
  */

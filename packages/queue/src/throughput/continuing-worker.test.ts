@@ -8,10 +8,10 @@ it.each([
   new Error("OOM command not allowed when used memory > 'maxmemory'."),
   new Error("Connection terminated unexpectedly"),
   "odd",
-])("a worker rests after %s", (error) => expect(restAfter(error)).toBe(1_000));
+])("a continuing worker rests for a second after the error %s", (error) => expect(restAfter(error)).toBe(1_000));
 
 it.each([
   said("40P01", "deadlock detected"),
   said("40001", "could not serialize access"),
   said("55P03", "canceling statement due to lock timeout"),
-])("a worker fetches again soon after %s", (error) => expect(restAfter(error)).toBeLessThan(100));
+])("a continuing worker fetches again soon after the error %s", (error) => expect(restAfter(error)).toBeLessThan(100));

@@ -1,9 +1,9 @@
 /**
- * A worker whose slots can go on from a job to the next one (hand-over.ts) without BullMQ's loop in between.
+ * A worker whose slots can continue from one job to the next (hand-over.ts) without BullMQ's loop in between.
  *
- * BullMQ's loop asks for the next job again at once when the server refuses (memory or disk is full, a replica, no permission). That would take
- * a whole core and write megabytes of log in seconds. Here it rests after a fetch that failed. The whole queue of this worker waits meanwhile, so
- * it rests only for a moment where two processes were in each other's way: the next fetch is likely to pass.
+ * If the server refuses (memory or disk is full, a replica, no permission), BullMQ's loop asks for the next job again at once. That would
+ * occupy a whole core and write megabytes of log in seconds. This worker rests after a failed fetch. Its whole queue waits meanwhile. So
+ * after a conflict between two processes it rests only for a moment: the next fetch will probably succeed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type IQueueBackend, type Job, type JobProgress, Worker } from "bullmq";
@@ -32,22 +32,22 @@ export class ContinuingWorker<Backend extends IQueueBackend, Connection> extends
     }
   }
 
-  /** It is neither closing nor paused. */
+  /** The worker is neither closing nor paused. */
   takesMore(): boolean {
     return this.closing === undefined && !this.paused;
   }
 
-  /** Its lock is renewed no more. */
+  /** Stops renewing the lock of the job. */
   letGo({ id = "" }: Job<JobData>): void {
     this.lockManager.untrackJob(id);
   }
 
-  /** Its lock is renewed. */
+  /** Begins to renew the lock of the job. */
   hold({ id = "" }: Job<JobData>, token: string): void {
     this.lockManager.trackJob(id, token, Date.now());
   }
 
-  /** From here on `job` is the next one: its lock is renewed, and whatever BullMQ does with the job at hand is done with it. */
+  /** From here on `job` is the next one: its lock is renewed, and all operations of BullMQ on the current job apply to it. */
   follow(job: Job<JobData>, id: string, data: JobData, token: string): void {
     const now = Date.now();
     job.id = id;

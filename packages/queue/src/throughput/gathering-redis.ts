@@ -1,6 +1,6 @@
 /**
- * A connection that sends what one turn of the event loop has to say in one write. The jobs of a group commit end together, and a write to
- * a socket each was a sixth of a worker's time in its profile (and Redis reads and answers them together too).
+ * A connection that sends all commands of one turn of the event loop in one write. The jobs of a group commit end together. Separate writes
+ * to a socket took a sixth of a worker's time in its profile. Redis also reads and answers the commands together.
  */
 import { Redis } from "ioredis";
 
@@ -12,7 +12,7 @@ export class GatheringRedis extends Redis {
     if (!this.#corked && socket !== undefined && socket !== null) {
       this.#corked = true;
       socket.cork();
-      // After all promises that are settled by now have been followed up.
+      // After all promises that are settled by now.
       process.nextTick(() => {
         this.#corked = false;
         socket.uncork();

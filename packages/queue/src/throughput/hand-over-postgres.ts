@@ -1,12 +1,12 @@
-/** hand-over.ts on Postgres: one statement for all that are handed over together. */
+/** hand-over.ts on Postgres: one statement for all hand-overs of one turn. */
 import type { Pool } from "pg";
 import type { HandOverAct } from "./hand-over.ts";
 
 /**
- * $1 queue, $2 now, $3 ms of a lock, then by the column: from, to, token, data. Answers with the ids of the jobs that were, or had been,
- * handed over. A job that somebody else has locked (BullMQ's stalled check takes all of a queue, in an order of its own) is refused:
- * waiting for it could be a deadlock. The next job's key decides between this and somebody else's enqueue of it, and an enqueue that wins
- * leaves the job at hand as it is.
+ * $1 queue, $2 now, $3 ms of a lock, then by the column: from, to, token, data. Returns the ids of the jobs that were handed over now or
+ * before. A job that another transaction has locked is refused, because waiting could cause a deadlock: BullMQ's stalled check locks all
+ * jobs of a queue, in an order of its own. The next job's key decides between this hand-over and a concurrent enqueue of the same job. If
+ * the enqueue wins, the current job stays as it is.
  */
 const statement = `
 with wanted as materialized (

@@ -1,8 +1,8 @@
-/** hand-over.ts on Redis: one script for all that are handed over together. */
+/** hand-over.ts on Redis: one script for all hand-overs of one turn. */
 import type { Redis } from "ioredis";
 import type { HandOverAct } from "./hand-over.ts";
 
-/** KEYS: active, meta. ARGV: prefix of the jobs' keys, now, ms of a lock; then of each: from, to, token, data. */
+/** KEYS: active, meta. ARGV: prefix of the jobs' keys, now, ms of a lock. Then for each hand-over: from, to, token, data. */
 const script = `
 local active, meta = KEYS[1], KEYS[2]
 local prefix, now, lockMs = ARGV[1], ARGV[2], ARGV[3]

@@ -1,7 +1,8 @@
 /**
- * Who may use this installation. `of(tenant)` is what the people of a tenant see and change; the rest is for whoever lets them in.
+ * Who may use this installation. `of(tenant)` covers what the people of a tenant see and change; the rest is for the code that lets them
+ * in.
  *
- * O1 of tenant-store.ts holds here as well: an id of another tenant is an id that does not exist.
+ * O1 of tenant-store.ts applies here as well: an id of another tenant is treated as one that does not exist.
  */
 import type { Database } from "../database/database.ts";
 import { type TenantWebhooks, tenantWebhooks } from "../webhooks/webhooks.ts";
@@ -34,7 +35,7 @@ import {
 export interface TenantAccess {
   listKeys(): Promise<readonly Key[]>;
   createKey(wanted: NewKey): Promise<MadeKey>;
-  /** `may` is asked of what is taken away from, in the transaction. */
+  /** `may` checks the key that loses its rights, in the transaction. */
   revokeKey(id: string, may?: (key: Key) => boolean): Promise<boolean | "refused">;
   listUsers(): Promise<readonly User[]>;
   createUser(wanted: {
@@ -65,11 +66,11 @@ export interface Access {
   closeLogin(id: string): Promise<void>;
   listTenants(): Promise<readonly Tenant[]>;
   createTenant(id: string, name: string): Promise<Tenant | null>;
-  /** With a key of its first owner. null: the id is taken. */
+  /** Creates a tenant with a key of its first owner. null: the id is taken. */
   openTenant: (
     ...given: Parameters<typeof openTenant> extends [Database, ...infer Rest] ? Rest : never
   ) => ReturnType<typeof openTenant>;
-  /** null: the installation has been given one before. */
+  /** null: the installation already got its first key. */
   createFirstKey(wanted: NewKey, tenant: string, by: KeyMaker): Promise<MadeKey | null>;
   createLocalKey(wanted: NewKey, tenant: string, by: KeyMaker): Promise<MadeKey>;
 }

@@ -1,9 +1,9 @@
 /**
- * The audit log: append-only (the database refuses the rest). What is asked for is written before it is done and what came of it after,
- * so that nothing is ever changed that the log does not know of: kill -9 in between leaves an entry without an outcome.
+ * The audit log is append-only: the database refuses everything else. The request is written before the change, and the outcome after it.
+ * So the log knows of every change. kill -9 in between leaves an entry without an outcome.
  *
- * Entries that come together are written by one statement. A start brings its entry to the statement that makes the run, with the
- * outcome (commit/sql/creations.ts): the two are in the log if and only if the run is there.
+ * Entries that arrive together are written by one statement. The start of a run adds its entry, with the outcome, to the statement that
+ * creates the run (commit/sql/creations.ts): both are in the log if and only if the run exists.
  */
 
 import type { Database } from "../database/database.ts";
@@ -30,9 +30,9 @@ interface AuditEntry extends AuditAsked {
 }
 
 export interface AuditLog {
-  /** Resolves with its number once it is kept. */
+  /** Resolves with the entry's number once it is stored. */
   asked(entry: AuditAsked): Promise<number>;
-  /** `target`: what was made. */
+  /** `target`: the created object. */
   done(id: number, status: number, target?: string): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export interface AuditFilter {
 
 export interface AuditPage {
   readonly entries: readonly AuditEntry[];
-  /** Pass as `before` of the next page; null: this was the last. */
+  /** Pass as `before` of the next page. null: this was the last page. */
   readonly next: number | null;
 }
 

@@ -32,7 +32,7 @@ export interface NewKey {
 
 export interface MadeKey {
   readonly key: Key;
-  /** Kept nowhere. */
+  /** Never stored. */
   readonly secret: string;
 }
 
@@ -54,14 +54,14 @@ export async function createKey(database: Database, tenant: string, wanted: NewK
   return { key, secret: made.text };
 }
 
-/** Who makes a key by no request of the tenant's own people; for the tenant's audit log. */
+/** The creator of a key that no person of the tenant requested, for the tenant's audit log. */
 export interface KeyMaker {
   readonly name: string;
   readonly requestId: string;
   readonly address: string;
 }
 
-/** A key and its entry in the tenant's audit log, as parts of one statement; `where` says when there is one. */
+/** Creates a key and its entry in the tenant's audit log, as parts of one statement. `where`: the condition for the entry. */
 export function keyWithEntry(where: string): string {
   return `made as (
       insert into api_keys (id, tenant, name, secret_hash, roles, scopes, created_by, expires_at, first)
@@ -89,7 +89,7 @@ export function valuesOfKey(
   ];
 }
 
-/** The key an installation begins with; null: it has one, or had. Two that ask at once: one gets it. */
+/** The first key of an installation. null: there is one, or was one. Of two requests at once, one gets it. */
 export async function createFirstKey(
   database: Database,
   wanted: NewKey,
@@ -107,7 +107,7 @@ export async function createFirstKey(
   return rows[0] === undefined ? null : { key: rows[0], secret: made.text };
 }
 
-/** A key for whoever holds the database itself, when the first one was lost. */
+/** A key for the person who has access to the database itself, for example when the first one was lost. */
 export async function createLocalKey(
   database: Database,
   wanted: NewKey,
@@ -125,7 +125,7 @@ export async function createLocalKey(
   return { key, secret: made.text };
 }
 
-/** Finds the key a text is, if it counts now. Those that are asked for together are read together. */
+/** Finds the valid key for a text. Lookups that arrive together are read together. */
 export function openKeyFinder(database: Database): (text: string) => Promise<Key | null> {
   const read = gathered<string, FoundKey | null>(async (ids) => {
     const rows = await queryNamed<FoundKey>(
@@ -146,7 +146,7 @@ export function openKeyFinder(database: Database): (text: string) => Promise<Key
     const row = await read(given.id);
     if (row === null || !sameHash(row.hash, given.hash) || !row.counts) return null;
     const { hash: _, counts: __, stale, ...key } = row;
-    // For people who look for keys nobody uses; to the minute.
+    // Record the last use, to the minute, for people who look for unused keys.
     if (stale) {
       await queryDatabase(
         database,
@@ -175,7 +175,9 @@ export async function listKeys(database: Database, tenant: string): Promise<read
   );
 }
 
-/** At once, with the sessions that were opened with it. false: there is none. `may` is asked of the key as it stands. */
+/**
+ * Revokes the key at once, with the sessions that were opened with it. false: it does not exist. `may` checks the key in its current state.
+ */
 export async function revokeKey(
   database: Database,
   tenant: string,

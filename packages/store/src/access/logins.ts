@@ -1,4 +1,4 @@
-/** Sessions of browsers: a cookie with a secret of ours. What its bearer may do is read anew with every request. */
+/** Sessions of browsers: a cookie with a secret of ours. The rights of its bearer are read again for every request. */
 
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
@@ -8,7 +8,7 @@ import { makeSecret, readSecret, sameHash } from "./secrets.ts";
 export interface Login {
   readonly id: string;
   readonly tenant: string;
-  /** Of the user or the key that logged in. */
+  /** The name of the user or the key that logged in. */
   readonly name: string;
   readonly userId: string | null;
   readonly keyId: string | null;
@@ -45,7 +45,7 @@ export async function openLogin(
   return { id: made.id, secret: made.text, expiresAt: row.expiresAt };
 }
 
-/** null: it is over, or whoever opened it has no rights any more. */
+/** null: the session is over, or its user or key has no rights any more. */
 export async function findLogin(database: Database, text: string): Promise<Login | null> {
   const given = readSecret("ms", text);
   if (given === null) return null;

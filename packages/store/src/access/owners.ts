@@ -1,27 +1,27 @@
 /**
- * Somebody must be left who can give all rights of a tenant, and somebody who has the role ops. Asked at the end of a transaction that
- * takes rights away.
+ * Keeps at least one owner per tenant, who can give all rights of it, and at least one holder of the role ops. It is checked at the end of
+ * a transaction that takes rights away.
  *
- * O1  A key with fewer scopes than its roles have is no owner.
- * O2  Whoever takes a lasting owner away (a user, or a key that does not expire) leaves a lasting one: an owner's key that expires would
- *     leave the tenant without anybody when its time is over.
- * O3  Whoever takes something else away leaves any owner: a tenant with expiring owners only can still revoke keys.
+ * O1  A key with fewer scopes than its roles have is not an owner.
+ * O2  A lasting owner is a user, or a key that does not expire. Removing one requires another lasting owner: an owner's key that expires
+ *     would leave the tenant without an owner later.
+ * O3  Any other removal requires only some owner: a tenant with only expiring owners can still revoke keys.
  *
- * A row of `tenants` is locked, so that two who take away each other's rights do not both succeed. kill -9 before the commit: nothing
- * was taken away.
+ * The check locks a row of `tenants`, so that two people who remove each other's rights cannot both succeed. kill -9 before the commit:
+ * nothing was taken away.
  */
 import type { PoolClient } from "pg";
 import { StoreError } from "../database/store-error.ts";
 import { defaultTenant } from "./tenant-ids.ts";
 
-/** `lasting`: the one that is taken away was a lasting owner (O2). */
+/** `lasting`: a lasting owner is taken away (O2). */
 export async function keepAnOwner(client: PoolClient, tenant: string, lasting: boolean): Promise<void> {
   await client.query("select 1 from tenants where id = $1 for update", [tenant]);
   if (await isLeft(client, "owner", tenant, lasting)) return;
   throw new StoreError("STORE_LAST_OWNER", `Nobody would be left who owns the tenant${lasting ? forGood : ""}.`);
 }
 
-/** The same for the role ops, in whichever tenant. The lock is one for all tenants. */
+/** The same for the role ops, in any tenant. One lock covers all tenants. */
 export async function keepAnOperator(client: PoolClient, lasting: boolean): Promise<void> {
   await client.query("select 1 from tenants where id = $1 for update", [defaultTenant]);
   if (await isLeft(client, "ops", null, lasting)) return;

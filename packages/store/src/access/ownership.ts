@@ -1,14 +1,14 @@
-/** Which runs are a tenant's. A run never changes hands, so what was found once need not be asked again. */
+/** Which runs belong to a tenant. A run never changes its tenant, so a known answer stays valid. */
 
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
 
 export interface Ownership {
   owns(tenant: string, runId: string): Promise<boolean>;
-  /** Those of the runs that are the tenant's. */
+  /** Returns those of the runs that belong to the tenant. */
   ownedOf(tenant: string, runIds: readonly string[]): Promise<readonly string[]>;
   ownsThread(tenant: string, thread: string): Promise<boolean>;
-  /** The activity that asks. */
+  /** The activity of a question to people. */
   ownsActivity(tenant: string, activityId: number): Promise<boolean>;
   remember(tenant: string, runId: string): void;
 }
@@ -40,7 +40,7 @@ export function createOwnership(database: Database): Ownership {
     return runIds.filter((id) => owners.get(id) === tenant);
   }
 
-  /** `from`: selects the run that has it. */
+  /** `from`: SQL that selects the run to which `id` belongs. */
   async function holds(tenant: string, from: string, id: unknown): Promise<boolean> {
     const text = `select 1 from runs r where r.tenant = $1 and r.id = (${from})`;
     return (await queryDatabase(database, "Looking for a run", text, [tenant, id])).length > 0;

@@ -1,6 +1,6 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from "node:crypto";
 
-/** 32 MiB and some 50 ms for each try. */
+/** 32 MiB and some 50 ms for each attempt. */
 const cost = { N: 2 ** 15, r: 8, p: 1 } as const;
 
 export async function hashPassword(password: string): Promise<string> {
@@ -9,7 +9,7 @@ export async function hashPassword(password: string): Promise<string> {
   return ["scrypt", cost.N, cost.r, cost.p, salt.toString("base64url"), key.toString("base64url")].join("$");
 }
 
-/** A kept hash of null belongs to nobody: it takes as long, and never fits. */
+/** A null hash belongs to no user: the check takes equally long and always fails. */
 export async function checkPassword(password: string, kept: string | null): Promise<boolean> {
   const [, N, r, p, salt = "", key = ""] = (kept ?? nobody).split("$");
   const wanted = Buffer.from(key, "base64url");

@@ -1,6 +1,6 @@
 /**
- * Secrets that we make: `PREFIX_ID_SECRET`. The id finds the row, the secret's SHA-256 is all that is kept. The secret has 256 random
- * bits, so nothing is gained by a slower hash.
+ * Secrets that we create: `PREFIX_ID_SECRET`. The id finds the row, and only the SHA-256 of the secret is stored. The secret has 256 random
+ * bits, so a slower hash would add nothing.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 
@@ -19,7 +19,7 @@ export function makeSecret(kind: SecretKind): MadeSecret {
   return { id, text: `${kind}_${id}_${secret}`, hash: hashOf(secret) };
 }
 
-/** null: it is none of this kind. */
+/** null: not a secret of this kind. */
 export function readSecret(kind: SecretKind, text: string): { readonly id: string; readonly hash: Buffer } | null {
   const found = /^(m[ms])_([0-9a-f]{20})_([A-Za-z0-9_-]{43})$/.exec(text);
   if (found === null || found[1] !== kind) return null;

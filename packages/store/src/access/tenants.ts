@@ -30,7 +30,8 @@ export async function createTenant(database: Database, id: string, name: string)
 }
 
 /**
- * With the key of its first owner and the log of that, in one statement: there is no tenant that nobody can enter. null: the id is taken.
+ * Creates the tenant with the key of its first owner and the log entry, in one statement: no tenant exists without access. null: the id is
+ * taken.
  */
 export async function openTenant(
   database: Database,

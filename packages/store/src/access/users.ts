@@ -1,4 +1,4 @@
-/** People who log in with a password. */
+/** Users who log in with a password. */
 import type { PoolClient } from "pg";
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
@@ -50,7 +50,7 @@ export async function listUsers(database: Database, tenant: string): Promise<rea
   );
 }
 
-/** null: name or password is wrong, or the user is shut out. It takes the same time whichever it is. */
+/** null: name or password is wrong, or the user is locked out. All cases take the same time. */
 export async function findUserByPassword(
   database: Database,
   tenant: string,
@@ -70,8 +70,8 @@ export async function findUserByPassword(
 }
 
 /**
- * Ends the user's sessions: what they may do is said when they log in again. null: there is none. `may` is asked of the user as they
- * stand when nobody else can change them.
+ * Changes a user and ends the user's sessions: a new login reads the new rights. null: the user does not exist. `may` checks the user under
+ * the lock, when no other transaction can change the row.
  */
 export async function changeUser(
   database: Database,
@@ -92,8 +92,8 @@ export async function changeUser(
 }
 
 /**
- * A user's own wish, with the current password. Ends their other sessions. false: the current password is wrong, or somebody has changed it
- * meanwhile. One statement: kill -9 leaves both passwords and sessions as they were, or both changed.
+ * Changes a password at the user's own request, with the current password. Ends the user's other sessions. false: the current password is
+ * wrong, or was changed meanwhile. One statement: kill -9 leaves both passwords and sessions as they were, or both changed.
  */
 export async function changeOwnPassword(
   database: Database,
@@ -120,7 +120,7 @@ export async function changeOwnPassword(
   return rows.length > 0;
 }
 
-/** false: there is none. */
+/** false: the user does not exist. */
 export async function deleteUser(
   database: Database,
   tenant: string,

@@ -1,17 +1,17 @@
 /**
- * Admission: works that wait become runs, as many at once as their batches and the installation allow, shared fairly. The supervisor that leads
- * does it whenever a run of a batch has ended, a batch was changed, or some time has passed.
+ * Starts runs of waiting submissions: at most as many at once as their batches and the installation allow, shared fairly. The leading
+ * supervisor does this whenever a run of a batch has ended, a batch was changed, or some time has passed.
  *
- * A1  A try is admitted under the lock of its batch's row, counted against the runs in flight there: never more than its concurrency,
- *     also with two supervisors that both believe they lead.
- * A2  Its run has the id that was drawn with the try, and is created under a key of its own: made twice is once.
- * A3  What follows from the state of a batch is done here again until it is done: runs of a cancelled batch, or of content that was replaced, are
- *     ended; runs that the batch's budget held go on when the batch is open.
+ * A1  A grading attempt gets its slot under the lock of its batch's row, where the runs in flight are counted. So a batch never exceeds its
+ *     concurrency, even if two supervisors both believe they lead.
+ * A2  The id of its run is generated with the attempt, and the run is created under a key of its own: creating it twice gives one run.
+ * A3  The consequences of a batch's state are applied here again until they are complete. Runs of a cancelled batch, or of replaced
+ *     content, are ended. Runs that the batch's budget held are resumed when the batch is open.
  *
  * kill -9 after each numbered line:
- *   1 admit   the try is in flight and has no run: the next look makes it.
- *   2 create  the run has its first activities ready: the supervisor enqueues them as any that are quiet.
- *   3 enqueue    nothing is left to do.
+ *   1 admit: the attempt is in flight and has no run: the next cycle creates it.
+ *   2 create: the run has its first activities ready: the supervisor enqueues them like all lost jobs.
+ *   3 enqueue: nothing is left to do.
  */
 import type { JobSpec, Json } from "@markmill/engine";
 import { toJson } from "../database/neutral.ts";
@@ -30,10 +30,10 @@ import { lookBefore, noteEnd } from "./settle-batch.ts";
 import { tryKey } from "./try-key.ts";
 
 export interface AdmissionOptions {
-  /** Runs of all batches at once, and of one tenant's. */
+  /** Maximum number of runs at once, of all batches together, and of one tenant's batches. */
   readonly most: number;
   readonly mostOfTenant?: number;
-  /** Enqueues what a run has ready, as soon as it is made. */
+  /** Enqueues the ready activities of a run as soon as it is created. */
   readonly enqueue: (jobs: readonly JobSpec[]) => Promise<void>;
   readonly onSkipped: OnSkipped;
   /** For tests: called between the numbered lines. */
@@ -42,26 +42,26 @@ export interface AdmissionOptions {
 
 export interface Admission {
   readonly admitted: number;
-  /** Works that go on waiting, or runs that go on: it is worth looking again soon. */
+  /** Submissions still wait, or runs continue: check again soon. */
   readonly busy: boolean;
-  /** Batches whose budget is nearly spent, by their ids. */
+  /** Ids of the batches whose budget is nearly spent. */
   readonly nearlySpent: readonly string[];
 }
 
-/** A batch with runs under way or works that wait. */
+/** A batch with runs under way or waiting submissions. */
 interface ActiveBatch extends Sharer {
   readonly state: "open" | "paused" | "cancelled";
   readonly reason: string;
-  /** Tries in flight that have no run yet. */
+  /** Attempts in flight that have no run yet. */
   readonly unmade: readonly number[];
-  /** A3. */
+  /** See A3. */
   readonly astray: readonly Astray[];
   readonly nearlySpent: boolean;
 }
 
 interface Astray {
   readonly run: string;
-  /** A later try of the same work has taken its place. */
+  /** A later attempt of the same submission has replaced it. */
   readonly replaced: boolean;
   readonly held: boolean;
 }
@@ -90,14 +90,17 @@ export async function admitWorks(store: RunCreator, options: AdmissionOptions): 
   };
 }
 
-/** Lateral and `offset 0`, here and below: joined freely, all works of the batch are looked through for each try where the tables are young. */
+/**
+ * `lateral` and `offset 0`, here and below: with a plain join, Postgres reads all submissions of the batch for each attempt while the
+ * tables are new.
+ */
 const itsWork = `cross join lateral (
   select 1 from batch_works w where w.batch_id = t.batch_id and w.key = t.work and w.counts and w.hash = t.hash offset 0) w`;
 
 /**
- * A look is made many times a second beside all that was ever graded, so it goes by key to what is in flight, and by batch to what waits:
- * one row of each batch is found (`begun` skips from one to the next), and no more is counted than there are places. What is rare is looked for
- * only where there is any. Runs that have ended are told apart once, and never looked at again.
+ * This query runs many times a second beside the rows of all past grading. So it finds attempts in flight by key, and waiting ones by
+ * batch. It reads one row of each batch (`begun` skips from one to the next) and counts no more than the number of slots. Rare states are
+ * searched only where they occur. An ended run is detected once and never read again.
  */
 const activeText = `with recursive flights as materialized (
     select t.id, t.batch_id, t.run_id, t.work, t.try, r.id is null as unmade, r.ended_at is not null as over
@@ -155,7 +158,7 @@ async function activeBatches(
   return await queryHot<ActiveBatch>(database, "Looking at batches", "active-batches", activeText, values);
 }
 
-/** A3. A run that was held and goes on takes a place again. */
+/** See A3. A held run that is resumed occupies a slot again. */
 async function tendRuns(
   store: RunCreator,
   batches: readonly ActiveBatch[],
@@ -176,7 +179,7 @@ async function tendRuns(
   return batches.map((batch) => ({ ...batch, held: batch.held - (going.get(batch.id) ?? 0) }));
 }
 
-/** A1. */
+/** See A1. */
 async function admitShare({ database }: RunCreator, batchId: string, share: number): Promise<readonly number[]> {
   return await inTransaction(database.hot, async (client) => {
     const { rows: open } = await client.query<{ concurrency: number }>({
@@ -216,7 +219,7 @@ interface Unmade {
   readonly criterion: string | null;
 }
 
-/** Of this look and of one that was killed. */
+/** Creates the runs for attempts of this cycle, and of a cycle that was killed. */
 async function createRuns(store: RunCreator, tries: readonly number[], options: AdmissionOptions): Promise<void> {
   const unmade = await queryHot<Unmade>(
     store.database,
@@ -263,14 +266,14 @@ async function requestOf({ definitions }: RunCreator, one: Unmade) {
   };
 }
 
-/** Which commit was graded stands in the history of its run. */
+/** The run's history shows which commit was graded. */
 function commitNotes(commit: WorkCommit | null): NonNullable<NewRun["notes"]> {
   if (commit === null) return [];
   const message = `The work is commit ${commit.hash} of ${commit.at ?? "an unknown time"}.`;
   return [{ code: "SUBMISSION_NOTE", message }];
 }
 
-/** What may pass is tried again by the next look; what will not is told of the try, and holds no place. */
+/** If the refusal may pass, the next cycle tries again. Otherwise it is recorded on the attempt, which frees its slot. */
 async function refuse(store: RunCreator, one: Unmade, error: StoreError, options: AdmissionOptions): Promise<void> {
   skip(error, options, { run: one.run_id });
   if (isTroubleOfServer(error)) return;
@@ -281,7 +284,7 @@ async function refuse(store: RunCreator, one: Unmade, error: StoreError, options
   }
 }
 
-/** The try holds its place until this is committed: killed before, the next look refuses it again. */
+/** The attempt keeps its slot until this is committed. After a kill before that, the next cycle refuses it again. */
 async function writeRefusal(store: RunCreator, one: Unmade, error: StoreError): Promise<void> {
   await inTransaction(store.database.calm, async (client) => {
     await client.query("select 1 from batches where id = $1 for update", [one.batch_id]);
@@ -300,7 +303,7 @@ async function writeRefusal(store: RunCreator, one: Unmade, error: StoreError): 
   });
 }
 
-/** Words of Postgres, or of our own code, say nothing to a teacher, and may hold parts of a work. The log has them (`skip`). */
+/** The words of Postgres, or of our own code, do not help a teacher and may contain parts of a submission. The log has them (`skip`). */
 function tellTeacher({ code, message }: StoreError): { readonly code: string; readonly message: string } {
   const bug =
     "The run of this submission could not be started, because of a defect in Markmill or in its database. " +
@@ -308,7 +311,7 @@ function tellTeacher({ code, message }: StoreError): { readonly code: string; re
   return { code, message: code === "STORE_BUG" ? bug : message };
 }
 
-/** A server that is away is no property of the batch at hand. */
+/** If the server is unreachable, the batch itself is not at fault. */
 function skip(error: StoreError, { onSkipped }: AdmissionOptions, about: Parameters<OnSkipped>[1]): void {
   if (error.code === "STORE_UNREACHABLE") throw error;
   onSkipped(error, about);

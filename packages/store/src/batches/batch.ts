@@ -1,4 +1,4 @@
-/** A batch, its members and its works as they are asked for and told. What of it is rows: schema/batches.ts. */
+/** The types of a batch, its students and its submissions, for requests and answers. The rows are in schema/batches.ts. */
 import type { Failure, Json, Limits } from "@markmill/engine";
 import type {
   AiConsent,
@@ -17,64 +17,64 @@ import type { Wait } from "../read/waits-of.ts";
 import type { NewRun } from "../runs/create-run.ts";
 
 export interface NewBatch {
-  /** Names it among the tenant's: saving under the same key again is going on with the same batch. */
+  /** Identifies the batch within the tenant: saving under the same key again changes the same batch. */
   readonly key: string;
   readonly name: string;
   readonly definition: Definition;
   readonly rubric: Rubric;
-  /** The effects of the changed rubric that a person has seen (stack/rubric-change.ts). A server asks for it; the store itself does not. */
+  /** The effects of the changed rubric that a person has seen (stack/rubric-change.ts). A server requires it; the store itself does not. */
   readonly confirmedVoids?: string;
   readonly settings: BatchSettings;
-  /** Runs at once; 16. */
+  /** Maximum number of runs at once. Default: 16. */
   readonly concurrency?: number;
-  /** Of all runs together. Absent: it stays as it is, at first without a cap. */
+  /** For all runs together. Absent: unchanged, at first without a cap. */
   readonly budget?: Budget["cap"];
   readonly members: readonly NewMember[];
-  /** Any part of them: what is left out stays as it is, so a large class is saved piece by piece. */
+  /** Any part of the submissions. The others stay as they are, so a large class is saved in pieces. */
   readonly works: readonly NewWork[];
   /**
-   * What is known and not among all works there are no longer counts. true: these are all there are; keys: those, of which these are
-   * the last piece.
+   * Known submissions that are missing from the full list no longer count. true: `works` is the full list. keys: the full list of keys,
+   * sent with the last piece of the submissions.
    */
   readonly whole?: boolean | readonly string[];
-  /** Where `whole` is keys: those of this span, so that a class of any size says them piece by piece. Absent: of all works. */
+  /** If `whole` is a list of keys: only keys in this span, so that a class of any size can list them in pieces. Absent: all submissions. */
   readonly span?: KeySpan;
 }
 
-/** Keys by their UTF-8 bytes; null: without an end on that side. */
+/** Keys by their UTF-8 bytes. null: no limit on that side. */
 export interface KeySpan {
   readonly after: string | null;
   readonly upTo: string | null;
 }
 
 export interface BatchSettings {
-  /** How each run begins. */
+  /** The start values of each run. */
   readonly run: {
     readonly variables?: Readonly<Record<string, string>>;
     readonly environment?: Readonly<Record<string, string>>;
-    /** Of each student. */
+    /** For each student. */
     readonly caps?: Partial<Limits>;
     readonly patienceMs?: number;
     readonly notes?: NewRun["notes"];
-    /** What is asked of the worker (stack's RunOptions). */
+    /** Options for the worker (stack's RunOptions). */
     readonly options?: { readonly [name: string]: Json };
   };
-  /** What lateness costs; null: nothing. */
+  /** The penalty for late submissions. null: none. */
   readonly late: { readonly percentPerDay: number; readonly mostPercent: number } | null;
-  /** Of members who said nothing of their own. */
+  /** For students without a choice of their own. */
   readonly aiConsent: AiConsent;
   readonly language: string | null;
-  /** For whoever saves it; nobody here reads it: deadline, policy of attempts, where the files came from. */
+  /** Data for the client that saves the batch; the store does not read it. Examples: deadline, policy of attempts, source of the files. */
   readonly facts?: Json;
 }
 
-/** What a roster says of a person. */
+/** The data of a roster about one person. */
 export interface BatchMember {
   readonly key: string;
   readonly name: string;
   readonly sortableName?: string;
   readonly id?: string;
-  /** Moodle's number of the participant in one assignment, which is no id of the person. */
+  /** Moodle's number of the participant in one assignment. It does not identify the person. */
   readonly participant?: string;
   readonly sisId?: string;
   readonly login?: string;
@@ -88,21 +88,21 @@ export interface BatchMember {
 }
 
 export interface NewMember extends BatchMember {
-  /** Stored key of the same person, as somebody decided; null: the person is new. Absent: decided by what both rosters say. */
+  /** Stored key of the same person, as a user decided. null: the person is new. Absent: decided from the data of both rosters. */
   readonly was?: string | null;
 }
 
-/** What one member or group handed in. A `ClassSubmission` of packages/classroom is one. */
+/** A submission of one student or group. A `ClassSubmission` of packages/classroom is one. */
 export interface NewWork {
-  /** Stable in the batch. */
+  /** Never changes within the batch. */
   readonly key: string;
-  /** Keys of members. */
+  /** Keys of students. */
   readonly by: readonly string[];
   readonly group: string | null;
   readonly attempt: number;
-  /** false: it counts for nobody and is not graded. */
+  /** false: it counts for no student and is not graded. */
   readonly counts: boolean;
-  /** Members for whom it counts; the others count another work. Absent: it counts for all of them, or for none. */
+  /** Students for whom it counts; for the others another submission counts. Absent: it counts for all of them, or for none. */
   readonly countsFor?: readonly string[];
   readonly label: string;
   readonly sources: readonly string[];
@@ -117,7 +117,7 @@ export type WorkLateness =
   | { readonly is: "late"; readonly byMs: number | null };
 
 export type WorkContent =
-  /** `hash`: a blob of the tenant, which is there before the batch is saved. */
+  /** `hash`: of a blob of the tenant. The blob exists before the batch is saved. */
   | {
       readonly is: "taken";
       readonly hash: string;
@@ -125,14 +125,20 @@ export type WorkContent =
       readonly bytes: number;
       readonly paths: readonly string[];
       readonly notes: readonly string[];
-      /** Its run begins with values of its own, and with nothing handed in; absent: as the batch says, on the files of the blob. */
+      /**
+       * Its run starts with values of its own, and without a submission. Absent: it starts as the batch sets it, with the files of the
+       * blob.
+       */
       readonly start?: WorkStart;
-      /** Of a repository. */
+      /** For a repository. */
       readonly commit?: WorkCommit;
     }
   | { readonly is: "refused"; readonly code: string; readonly message: string; readonly fix: string }
   | { readonly is: "empty" }
-  /** One of several works of a student that nothing orders. `hash`: of what was handed in. A person decides; it is not graded before. */
+  /**
+   * One of several submissions of a student whose order is unknown. `hash`: of the submitted content. It is graded only after a person
+   * decides.
+   */
   | { readonly is: "undecided"; readonly hash: string | null; readonly message: string; readonly fix: string }
   | {
       readonly is: "incomplete";
@@ -142,48 +148,48 @@ export type WorkContent =
       readonly commit?: WorkCommit;
     };
 
-/** Hash of what was handed in, to which marks of people belong; null: nothing that could be graded. */
+/** Hash of the submitted content, to which marks of people belong. null: there is no gradable content. */
 export function contentHash(content: WorkContent): string | null {
   return content.is === "taken" || content.is === "undecided" ? content.hash : null;
 }
 
 export interface WorkCommit {
   readonly hash: string;
-  /** ISO 8601; null: its date cannot be true. */
+  /** ISO 8601. null: its date cannot be true. */
   readonly at: string | null;
-  /** Why its date may be wrong. */
+  /** Reasons why its date may be wrong. */
   readonly doubts: readonly string[];
 }
 
-/** A row of a table of runs. It belongs to no person: no names are taken out of what it asks models. */
+/** A row of a table of runs. It belongs to no person, so no names are removed from its requests to models. */
 export interface WorkStart {
-  /** Hash of a definition of the tenant, which is there before the batch is saved. */
+  /** Hash of a definition of the tenant. The definition exists before the batch is saved. */
   readonly definition: string;
-  /** Over those of the batch. */
+  /** Override those of the batch. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
 export interface SavedBatch {
   readonly id: string;
-  /** false: there was one of this key. */
+  /** false: a batch with this key existed already. */
   readonly created: boolean;
-  /** Works that were not known. */
+  /** Number of new submissions. */
   readonly added: number;
-  /** Works whose content is another than before: each has a new try, or is no longer gradable. */
+  /** Number of submissions with changed content: each has a new attempt, or is no longer gradable. */
   readonly changed: number;
-  /** Works graded by another definition than this one, which stay as they are until they are regraded. */
+  /** Submissions that another definition graded, which stay as they are until they are regraded. */
   readonly otherDefinition: number;
-  /** Works without a paid reply that begin again as the batch says now: with its model, script, parameters and workflow. */
+  /** Submissions without a paid reply that start again with the current settings of the batch: model, script, parameters and workflow. */
   readonly restarted: number;
-  /** Works under way that were begun otherwise and stay so, because they have paid replies. */
+  /** Submissions under way that started with other settings and keep them, because they have paid replies. */
   readonly kept: number;
-  /** Works that counted and are not among all there are; absent: only a part was saved. */
+  /** Submissions that counted and are missing from the full list. Absent: only a part was saved. */
   readonly dropped?: number;
 }
 
 export type BatchState =
   | { readonly is: "open" }
-  /** Nothing new begins; what runs goes on. `by`: a person said so, or the budget refused a call. */
+  /** No new submission starts, and running ones continue. `by`: a person paused it, or the budget refused a call. */
   | { readonly is: "paused"; readonly by: "person" | "budget"; readonly reason: string }
   | { readonly is: "cancelled"; readonly reason: string };
 
@@ -195,20 +201,23 @@ export interface BatchSummary {
   readonly state: BatchState;
   readonly concurrency: number;
   readonly createdAt: Date;
-  /** When the last of its works ended, was withdrawn or refused, or when it was cancelled; null: one waits or runs, or works may still come. Works that are added or tried again open it again. */
+  /**
+   * When the last of its submissions ended, was withdrawn or refused, or when the batch was cancelled. null: a submission waits or runs, or
+   * more may come. New submissions and new attempts open it again.
+   */
   readonly endedAt: Date | null;
   readonly counts: WorkCounts;
 }
 
-/** Works by how they stand; their sum is `works`. */
+/** Number of submissions per status; their sum is `works`. */
 export interface WorkCounts {
   readonly works: number;
   readonly waiting: number;
   readonly running: number;
-  /** Of those that run: they wait for an endpoint, or to be resumed. */
+  /** Part of the running ones: they wait for an endpoint, or for a resume. */
   readonly parked: number;
   readonly succeeded: number;
-  /** Their runs failed, were cancelled, or could not be made. */
+  /** Their runs failed, were cancelled, or could not be created. */
   readonly failed: number;
   readonly ungradable: number;
   readonly notCounted: number;
@@ -224,11 +233,11 @@ export interface BatchDetail extends BatchSummary {
   readonly budget: Budget | null;
   /** More than four fifths of the budget is spent or reserved. */
   readonly budgetNearlySpent: boolean;
-  /** Of all tries of all works. */
+  /** The cost of all attempts of all submissions. */
   readonly spent: Spent;
-  /** Of runs that ended, the newest last, at most 200: what is left to do is guessed from them. */
+  /** The durations of ended runs, the newest last, at most 200. They serve to estimate the remaining time. */
   readonly runMs: readonly number[];
-  /** Why works are parked: each reason once, with how many, the most frequent first. */
+  /** Why submissions are parked: each reason once, with its count, the most frequent first. */
   readonly troubles: readonly { readonly reason: string; readonly works: number; readonly held: boolean }[];
 }
 
@@ -236,7 +245,7 @@ export interface BatchFilter {
   readonly key?: string;
   /** The end of an id, or its beginning (read/ids-with.ts). */
   readonly idPart?: string;
-  /** ended: an open batch whose last work has ended. */
+  /** ended: an open batch whose last submission has ended. */
   readonly state?: readonly (BatchState["is"] | "ended")[];
 }
 
@@ -245,17 +254,17 @@ export interface BatchPage {
   readonly next: string | null;
 }
 
-/** Derived from the last try's run, never stored. */
+/** Derived from the run of the last attempt, never stored. */
 export type WorkStanding =
-  /** Another attempt is graded instead. */
+  /** Another submission of the same student counts and is graded instead. */
   | { readonly is: "not counted" }
   | { readonly is: "ungradable"; readonly why: string }
   | { readonly is: "waiting" }
-  /** `wait`: what it is parked for. */
+  /** `wait`: the reason why it is parked. */
   | { readonly is: "running"; readonly wait: Omit<Wait, "rootId"> | null }
   | { readonly is: "succeeded" }
   | { readonly is: "failed"; readonly status: "failed" | "cancelled"; readonly failure: Failure | null }
-  /** The run could not be made. */
+  /** The run could not be created. */
   | { readonly is: "refused"; readonly code: string; readonly message: string }
   | { readonly is: "deleted" };
 
@@ -263,7 +272,7 @@ export interface WorkTry {
   readonly try: number;
   readonly runId: string;
   readonly definitionHash: string;
-  /** What was graded. */
+  /** The graded content. */
   readonly content: string;
   readonly why: TryReason;
   readonly standing: Exclude<WorkStanding, { readonly is: "not counted" | "ungradable" }>;
@@ -276,29 +285,29 @@ export interface WorkTry {
 export type TryReason = "first" | "content" | "retry" | "regrade";
 
 export interface BatchWork extends NewWork {
-  /** Stands for it in labels, logs and prompts. */
+  /** Replaces its name in labels, logs and prompts. */
   readonly pseudonym: string;
   readonly standing: WorkStanding;
-  /** The last one; null: none was needed. */
+  /** The last attempt. null: none was needed. */
   readonly try: Pick<WorkTry, "try" | "runId" | "definitionHash" | "why" | "startedAt" | "endedAt"> | null;
   readonly tries: number;
-  /** The last that was made of the present content, and by which try. */
+  /** The latest grade for the present content, and the attempt that produced it. */
   readonly proposal: { readonly grade: Grade; readonly try: number } | null;
-  /** With what people said; null: nothing is known yet. */
+  /** Includes the decisions of people. null: there is no grade yet. */
   readonly grade: FinalGrade | null;
   readonly events: readonly GradeEvent[];
-  /** What became of each mark of a person. */
+  /** The state of each mark that a person gave. */
   readonly marks: readonly PersonMark[];
-  /** Of its grade as it stands: `NewGradeEvent.seen`. */
+  /** The tag of its current grade: `NewGradeEvent.seen`. */
   readonly etag: string;
-  /** By all tries. */
+  /** The cost of all attempts. */
   readonly spent: Spent;
 }
 
 export interface WorkFilter {
   readonly keys?: readonly string[];
   readonly standing?: readonly WorkStanding["is"][];
-  /** By their grade as it stands. A page may then hold fewer than were asked for, and still not be the last. */
+  /** Filters by the current grade. A page may then have fewer entries than requested, and still not be the last. */
   readonly outcome?: readonly Outcome["is"][];
   readonly released?: boolean;
   readonly counts?: boolean;
@@ -314,14 +323,14 @@ export interface MemberPage {
   readonly next: string | null;
 }
 
-/** Works that got a new try. What stands is left out: a retry takes only those whose last try failed. */
+/** Submissions that got a new attempt. Existing grades are left out: a retry covers only those whose last attempt failed. */
 export interface Retried {
   readonly works: readonly string[];
 }
 
 export interface RegradeRequest {
   readonly keys: readonly string[];
-  /** Only this one is judged anew, where a grade by the batch's rubric stands; all others keep their marks. */
+  /** Judge only this criterion again, for submissions with a grade by the batch's rubric. All other criteria keep their marks. */
   readonly criterion?: string;
   /** Absent: the batch's. */
   readonly definition?: Definition;
@@ -331,25 +340,28 @@ export interface NewGradeEvent {
   readonly work: string;
   readonly kind: GradeEventKind;
   readonly by: string;
-  /** Of an override. */
+  /** For an override. */
   readonly criterion?: string;
-  /** Of an override; null takes one mark back. */
+  /** For an override. null takes one mark back. */
   readonly points?: number | null;
-  /** Of an override without points: the id of the mark that it takes back. Default: the last mark of the same person. */
+  /** For an override without points: the id of the mark that it takes back. Default: the last mark of the same person. */
   readonly takesBack?: number;
-  /** An override and a withdrawal need one. */
+  /** Required for an override and a withdrawal. */
   readonly reason?: string;
   /** For the student. */
   readonly comment?: string;
-  /** Of a release: keys of the students for whom it is. Default: everybody for whom the work counts. */
+  /** For a release: keys of the students for whom it is. Default: all students for whom the submission counts. */
   readonly students?: readonly string[];
-  /** Whose proposal was seen, 0: none. Refused if it is no longer the one that stands; absent: it is said of whatever stands. */
+  /**
+   * The attempt whose proposal the person saw, 0: none. The event is refused if another proposal is current by now. Absent: the event
+   * applies to any proposal.
+   */
   readonly try?: number;
   /**
-   * `etag` of the work as it was seen, any of these; "any": the caller does not care. Refused if the work has changed since
-   * (STORE_GRADE_CHANGED). A mark of somebody else is replaced or taken back only with it (STORE_GRADE_UNSEEN).
+   * Accepted `etag`s of the submission, as the person saw it. "any": the caller does not care. Refused if the submission has changed since
+   * (STORE_GRADE_CHANGED). Replacing or taking back another person's mark requires it (STORE_GRADE_UNSEEN).
    */
   readonly seen?: readonly string[] | "any";
-  /** The same key with the same request gives the event that the first one appended; with another request it is refused. */
+  /** The same key with the same request returns the event that the first one appended. Another request with the same key is refused. */
   readonly idempotencyKey?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * What people do to a batch. Each act is one statement or one transaction on its row, and then whatever follows from it for its runs,
- * run by run: killed in between, the supervisor does the rest (admit.ts), and doing it again is harmless.
+ * The changes that people make to a batch. Each change is one statement or one transaction on the batch's row. The consequences for its
+ * runs follow run by run. After a kill in between, the supervisor does the rest (admit.ts), and repeating a change is harmless.
  */
 import type { JobSpec } from "@markmill/engine";
 import type { Rubric } from "@markmill/grading";
@@ -33,7 +33,7 @@ async function change(database: Database, tenant: string, id: string, set: strin
   if (rows.length === 0) throw noBatch(id);
 }
 
-/** A batch that is cancelled stays so. */
+/** A cancelled batch stays cancelled. */
 export async function pauseBatch(database: Database, tenant: string, id: string, reason: string): Promise<void> {
   await change(
     database,
@@ -52,13 +52,13 @@ export async function setConcurrency(database: Database, tenant: string, id: str
 
 const together = 8;
 
-/** Of a try `t`: no newer one took its place. */
+/** For an attempt `t`: no newer one replaced it. */
 const isLastTry =
   "not exists (select 1 from batch_runs n where n.batch_id = t.batch_id and n.work = t.work and n.try > t.try)";
 
 /**
- * Of the runs of a batch that have not ended, those that wait: stopped, or in trouble. They are found by the statement that opens the batch,
- * so that a supervisor that sees it open, and is quicker, takes none of them away from the count.
+ * Resumes the open runs of a batch that wait: stopped, or in trouble. The statement that opens the batch also finds them. So a fast
+ * supervisor that sees the batch open cannot remove any of them from the count.
  */
 export async function resumeBatch(outside: Outside, tenant: string, id: string): Promise<Resumed> {
   const { database } = outside;
@@ -83,7 +83,10 @@ export async function resumeBatch(outside: Outside, tenant: string, id: string):
   return { runs: waiting.length, jobs };
 }
 
-/** Other settings for runs that begin from now on, and for works without a paid reply. One transaction: kill -9 leaves all of it or nothing. */
+/**
+ * Changes the settings for runs that start from now on, and for submissions without a paid reply. One transaction: kill -9 leaves all of it
+ * or nothing.
+ */
 export async function setRun(
   { database, clock }: TryParts,
   tenant: string,
@@ -112,7 +115,7 @@ export async function setRun(
   }
 }
 
-/** Nothing is admitted once the state is written; what was being admitted just then is ended by the supervisor. */
+/** No submission starts once the state is written. The supervisor ends runs that were being started at that moment. */
 export async function cancelBatch(outside: Outside, tenant: string, id: string, reason: string): Promise<number> {
   const { database } = outside;
   await writeCancelled(database, tenant, id, neutralText(reason));
@@ -131,7 +134,7 @@ export async function cancelBatch(outside: Outside, tenant: string, id: string, 
   return ended;
 }
 
-/** Without a run under way it is over at once, also without any submission. */
+/** Without a run under way, the batch ends at once, even without any submission. */
 async function writeCancelled(database: Database, tenant: string, id: string, reason: string): Promise<void> {
   try {
     await inTransaction(database.calm, async (client) => {
@@ -161,7 +164,7 @@ export async function eachOf<Item>(items: readonly Item[], act: (item: Item) => 
   );
 }
 
-/** `of`: which of those that could be tried again. */
+/** `of`: which of the submissions that could be retried. */
 const retryText = (of: string) => `
 with chosen as (
   select w.key, w.hash, w.content -> 'start' ->> 'definition' as definition, coalesce(l.try, 0) + 1 as try, l.criterion, row_number() over (order by w.key) as position
@@ -176,7 +179,10 @@ from chosen c join json_array_elements_text($3::json) with ordinality as d(id, p
 order by c.key
 returning work`;
 
-/** Failed, or ended with an error of the grader: our cause, so another try is owed. What stands is not repeated. */
+/**
+ * The attempt failed, or ended with a grader error. The cause is ours, so the student gets another attempt. Existing grades are not
+ * repeated.
+ */
 const failed = `${standing} in ('failed', 'refused') and not exists (${proposalOfWork})
   or ${standing} in ('succeeded', 'failed') and (
     select p.grade -> 'outcome' ->> 'is' from (${proposalOfWork}) p) = 'grader error'`;
@@ -187,14 +193,14 @@ export interface TryParts {
   readonly clock: DatabaseClock;
 }
 
-/** Whether a run of the definition grades by this rubric; a definition without a rubric does. */
+/** Whether a run of the definition grades by this rubric. A definition without a rubric does. */
 async function gradesBy(definition: Definition | null, rubric: Rubric): Promise<boolean> {
   const { rubricHash } = await import("@markmill/grading");
   const said = definition === null ? null : rubricOfDefinition(definition);
   return said === null || rubricHash(said) === rubricHash(rubric);
 }
 
-/** Of the works that would be tried: how each was graded, and how many have nothing that could stand. */
+/** For the submissions to be retried: how each was graded, and how many have no grade to keep. */
 const marksText = `
 select m.definition_hash as "definitionHash", m.rubric_hash as "rubricHash", p.grade -> 'outcome' ->> 'is' as outcome, count(*)::integer as works
 from ${worksWithRuns}
@@ -203,7 +209,7 @@ from ${worksWithRuns}
 where w.batch_id = $1 and w.hash is not null and w.counts and ($2::text[] is null or w.key = any($2)) and (${standing} not in ('waiting', 'running'))
 group by 1, 2, 3`;
 
-/** What is asked for one criterion is begun only where all other marks stand (standing-marks.ts), for all works or for none. */
+/** Allows judging one criterion again only if all other marks stay valid (standing-marks.ts), for all submissions or for none. */
 async function checkMarks(
   client: PoolClient,
   tenant: string,
@@ -241,7 +247,7 @@ function checkCriterion({ criteria }: Rubric, id: string): void {
     throw new StoreError("STORE_BATCH_REFUSED", `${id} is graded by a person, so nothing grades it anew.`);
 }
 
-/** null of `keys`: all of the batch. */
+/** `keys` null: the whole batch. */
 export async function tryAgain(
   { database, clock }: TryParts,
   tenant: string,

@@ -1,18 +1,18 @@
 /**
- * A batch goes with all that hangs on it: members, works, tries, what people said, and its runs with what they named. What a model or a
- * student wrote of a person is then nowhere; blobs that nobody names any more are deleted by the supervisor (delete-orphans.ts).
+ * Deletes a batch with all its data: students, submissions, attempts, grade events, and its runs with the data they named. After that, no
+ * text of a model or student about a person remains. The supervisor deletes blobs that are no longer named (delete-orphans.ts).
  *
- * D1  It is cancelled first, so nothing new begins. A try whose run may be made at this very moment is barred: its idempotency key is taken, and
- *     a run is created with its key or not at all. The key outlives the batch, for the sake of a supervisor that is slow; the orphans' duty
- *     deletes it by its age (delete-orphans.ts).
- * D2  Then its runs go, some at a time, forks and restarts of them too; the rest goes in one transaction.
+ * D1  The batch is cancelled first, so no new run starts. A run may be created at this very moment, so its attempt is blocked. The deletion
+ *     takes its idempotency key, without which the run cannot be created. The key outlives the batch, because a supervisor may be slow; the
+ *     orphans' duty deletes it by its age (delete-orphans.ts).
+ * D2  Then its runs are deleted, some at a time, including forks and restarts of them. The rest is deleted in one transaction.
  * D4  That transaction locks the batch's budget and then looks for runs again. A fork or restart of a run of the batch locks the same row
  *     when the new run is written (fork-run.ts, restart-run.ts). So either the deletion finds the new run and repeats D2, or the fork or
  *     restart finds no budget and is refused.
- * D3  From D1 on nobody grades in it: who appends a grade event holds the row of the batch and looks at `deleting_at` (grade-events.ts, E3).
- *     If the deletion is refused, grading is possible again.
+ * D3  From D1 on, no grade event is accepted: appending one locks the row of the batch and checks `deleting_at` (grade-events.ts, E3). If
+ *     the deletion is refused, grading is possible again.
  *
- * kill -9 at any line: the batch is still there, cancelled, and deleting it again does the rest. Until then grade events are refused;
+ * kill -9 at any line: the batch still exists, cancelled, and deleting it again does the rest. Until then grade events are refused;
  * resuming the batch allows them again.
  */
 
@@ -35,14 +35,14 @@ const madeFrom = (r: string, batch: string) => `(
     ${batch} = any(${r}.budgets) or ${r}.options -> 'grading' ->> 'batch' = ${batch}
     or ${r}.forked_from in (select t.run_id from batch_runs t where t.batch_id = ${batch})))`;
 
-/** Runs of tries, and runs that were made from them. */
+/** Runs of attempts, and runs that were created from them. */
 const runsOf = `select r.id, r.ended_at from runs r
   where r.tenant = $1 and r.root_id = r.id and (
     r.id in (select t.run_id from batch_runs t where t.batch_id = $2) or ${madeFrom("r", "$2::text")})`;
 
 const doing = "Deleting a batch";
 
-/** D1. */
+/** See D1. */
 const barText = `insert into idempotency_keys (tenant, key, request_hash, run_id)
   select $1, ${tryKey.sql("t.run_id")}, null, t.run_id from batch_runs t
   where t.batch_id = $2 and not exists (select 1 from runs r where r.id = t.run_id) order by t.id
@@ -59,9 +59,9 @@ export async function deleteBatch(database: Database, tenant: string, id: string
   if (open[0].open > 0) {
     throw new StoreError("STORE_RUN_OPEN", `${open[0].open} runs of batch ${id} have not ended.`);
   }
-  // Webhooks are told of ends that may be younger than the supervisor's last look.
+  // Webhooks must report ends that may be younger than the supervisor's last cycle.
   await noteHappenings(database);
-  // D1.
+  // See D1.
   await queryDatabase(
     database,
     doing,
@@ -75,7 +75,7 @@ export async function deleteBatch(database: Database, tenant: string, id: string
   return true;
 }
 
-/** D2. */
+/** See D2. */
 async function deleteItsRuns(database: Database, tenant: string, id: string): Promise<void> {
   for (;;) {
     const rows = await queryDatabase<{ id: string; ended_at: Date | null }>(database, doing, `${runsOf} limit $3`, [
@@ -95,18 +95,18 @@ async function deleteItsRuns(database: Database, tenant: string, id: string): Pr
   }
 }
 
-/** D4. Returns false if somebody forked or restarted a run of the batch in the meantime. */
+/** See D4. Returns false if a user forked or restarted a run of the batch in the meantime. */
 async function deleteTheRest(database: Database, tenant: string, id: string): Promise<boolean> {
   try {
     return await inTransaction(database.calm, async (client) => {
-      // In the order of those who save a batch and set its cap.
+      // Lock in the same order as saving a batch and setting its cap.
       await client.query("select 1 from batches where tenant = $1 and id = $2 for update", [tenant, id]);
       await client.query("select 1 from budgets where tenant = $1 and id = $2 for update", [tenant, id]);
-      // Also those whose runs went in D2 with their keys: a supervisor that is slow would make them again.
+      // Include attempts whose runs were deleted in D2 with their keys: a slow supervisor would create those runs again.
       await client.query(barText, [tenant, id]);
       const { rows } = await client.query(`${runsOf} limit 1`, [tenant, id]);
       if (rows.length > 0) return false;
-      // First: the events of a batch that is there cannot be deleted.
+      // Delete the batch first: the events of an existing batch cannot be deleted.
       await client.query("delete from batches where tenant = $1 and id = $2", [tenant, id]);
       for (const table of ["grade_events", "batch_rubrics", "batch_runs", "batch_works", "batch_members"]) {
         await client.query(`delete from ${table} where batch_id = $1`, [id]);
@@ -121,8 +121,9 @@ async function deleteTheRest(database: Database, tenant: string, id: string): Pr
 }
 
 /**
- * Batches whose last run ended, and which were made, so long ago; each as a whole, so that no class loses single grades. One with
- * an open run that was made from one of its runs is left for later, and one that cannot be deleted keeps no other. Returns how many.
+ * Deletes batches that were created, and whose last run ended, this long ago. Each is deleted as a whole, so that no class loses single
+ * grades. A batch with an open run that was created from one of its runs is left for later. A batch that cannot be deleted does not block
+ * the others. Returns the number of deleted batches.
  */
 export async function deleteOldBatches(
   database: Database,

@@ -1,27 +1,27 @@
-/** How many works of each batch may begin now. Pure: the same numbers give the same shares. */
+/** Computes how many submissions of each batch may start now. Pure: the same numbers give the same shares. */
 export interface Sharer {
   readonly id: string;
   readonly tenant: string;
-  /** Works whose runs are made or being made, and have not ended. */
+  /** Submissions whose runs exist or are being created, and have not ended. */
   readonly inFlight: number;
-  /** Of those in flight: they wait for a person, and take no place from others. */
+  /** Part of `inFlight`: they wait for a person, and take no slot from others. */
   readonly held: number;
   readonly waiting: number;
-  /** Never more in flight than this. */
+  /** Maximum of `inFlight`. */
   readonly concurrency: number;
 }
 
 export interface Places {
-  /** Of all batches at once. */
+  /** Maximum for all batches together. */
   readonly most: number;
-  /** Of one tenant's batches together; absent: all there are. What it leaves free is for tenants that come later. */
+  /** Maximum for one tenant's batches together. Absent: all slots. The slots it leaves free are for tenants that come later. */
   readonly mostOfTenant?: number;
 }
 
 /**
- * One by one to whoever has least: the tenant with the fewest runs under way, of its batches the one with the fewest, and among equals
- * the one that stands first. So a tenant with ten batches has one share and not ten, a batch of five that comes after one of five hundred gets
- * every second place, and each that has nothing left to begin leaves its places to the others.
+ * Gives out slots one by one. Each goes to the tenant with the fewest runs under way, within it to the batch with the fewest, and among
+ * equals to the first. So a tenant with ten batches has one share and not ten. A batch of five that comes after one of five hundred gets
+ * every second slot. A batch that has nothing left to start leaves its slots to the others.
  */
 export function fairShare(
   sharers: readonly Sharer[],

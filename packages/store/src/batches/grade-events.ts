@@ -1,15 +1,16 @@
 /**
- * What people say of grades: appended, never changed. The database refuses any change, and any deletion but that of a whole batch.
+ * Grade events: decisions of people about grades, appended and never changed. The database refuses every change, and every deletion except
+ * that of a whole batch.
  *
- * E1  Said of a work as it is: an event is appended under the locks of the batch's row and the work's row, and only if rubric, content
- *     and events are those that the decision was made on; else the grade is read again and decided again.
- * E2  What is taken, and what it changes, is decided by grading/decide-grade.ts. Who names the state of the work that they saw is refused
- *     if it is another one by now (STORE_GRADE_CHANGED).
- * E3  Nothing is appended to a batch that is being deleted or is gone.
- * E4  A request with an idempotency key appends at most one event. It is looked for first, so a repeated request gets the same answer
+ * E1  An event applies to a submission in a certain state. It is appended under the locks of the batch's row and the submission's row.
+ *     Rubric, content and events must be the same as when the decision was made. Otherwise the grade is read and decided again.
+ * E2  grading/decide-grade.ts decides which events are accepted and what they change. A request may name the state of the submission that
+ *     its person saw. It is refused if the state has changed by now (STORE_GRADE_CHANGED).
+ * E3  No event is appended to a batch that is being deleted or is gone.
+ * E4  A request with an idempotency key appends at most one event. The key is looked up first, so a repeated request gets the same answer,
  *     whatever has happened since.
  *
- * kill -9 before the commit: nothing was said. After it: the event is there, and the repeated request finds it by its key.
+ * kill -9 before the commit: no event exists. After it: the event exists, and the repeated request finds it by its key.
  */
 import { createHash } from "node:crypto";
 import type { decideGrade as Decide, GradeDecision, GradeEvent } from "@markmill/grading";
@@ -22,7 +23,7 @@ import type { PageRequest } from "../read/list-definitions.ts";
 import { type BatchDetail, type BatchWork, contentHash, type NewGradeEvent } from "./batch.ts";
 import { noBatch } from "./read-batches.ts";
 
-/** Of a row `v`, as a `GradeEvent`. */
+/** A row `v`, as a `GradeEvent`. */
 export const eventJson = `json_build_object('id', v.id, 'work', v.work, 'at', to_char(v.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
     'by', v.who, 'kind', v.kind, 'criterion', v.criterion, 'from', v.points_from, 'to', v.points_to, 'reason', v.reason,
     'comment', v.comment, 'rubricHash', v.rubric_hash, 'content', v.content, 'try', v.try, 'takesBack', v.takes_back, 'students', v.students)`;
@@ -66,7 +67,7 @@ export async function recordGrade(
   }
 }
 
-/** For whom a release is: by default everybody for whom the work counts now. Who joins it later is not among them. */
+/** The students of a release. Default: all students for whom the submission counts now, without those who join it later. */
 function studentsOf({ by, countsFor }: BatchWork, { kind, students }: NewGradeEvent): readonly string[] | null {
   if (kind !== "released") {
     if (students === undefined) return null;
@@ -82,7 +83,7 @@ interface Request {
   readonly hash: string;
 }
 
-/** Of all that is asked for. How it is asked for (key, precondition) is no part of it. */
+/** Hash of the request's content. The way of asking (key, precondition) is not part of it. */
 function requestHash({
   work,
   kind,
@@ -112,7 +113,7 @@ function requestHash({
   return createHash("sha256").update(asked).digest("hex");
 }
 
-/** E4. */
+/** See E4. */
 async function eventOfKey(database: Database, id: string, { key, hash }: Request): Promise<GradeEvent | null> {
   const [found] = await queryDatabase<{ event: GradeEvent; same: boolean }>(
     database,
@@ -134,12 +135,12 @@ interface Decided extends Change {
   readonly try: number;
   /** Id of the last event that was read. */
   readonly after: number;
-  /** Of a release. */
+  /** For a release. */
   readonly students: readonly string[] | null;
   readonly request: Request | null;
 }
 
-/** E1, E3. null: the work is not as it was when this was decided. */
+/** See E1 and E3. null: the submission has changed since the decision. */
 async function append(database: Database, id: string, decision: Decided): Promise<GradeEvent | null> {
   const { said, rubricHash, content, request } = decision;
   try {
@@ -171,7 +172,7 @@ async function append(database: Database, id: string, decision: Decided): Promis
       return rows[0]?.event ?? null;
     });
   } catch (error) {
-    // Another request with the same key was quicker, with another work.
+    // Another request with the same key was faster, for another submission.
     if (request !== null && isDuplicate(error)) return null;
     throw translate(error, "Recording a grade");
   }

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { GradeEvent } from "@markmill/grading";
 
 /**
- * Of a work's grade as it stands. It is another one whenever a person says something, another proposal stands, other content is handed in
- * or the rubric changes. `id`: of the last event, 0: none. Of an event it is the tag of the work right after that event.
+ * The tag of a submission's current grade. It changes whenever a person adds an event, another proposal becomes current, other content is
+ * submitted, or the rubric changes. `id`: of the last event, 0: none. The tag of an event is that of the submission right after the event.
  */
 export function gradeTag({
   content,

@@ -1,12 +1,13 @@
 /**
- * Keys of an upload, as the keys under which the same people and works are stored. Stored keys never change: marks, releases and runs hang
- * on them. Everything here happens in the transaction of saveBatch, under the lock of the batch.
+ * Maps the keys of an upload to the stored keys of the same people and submissions. Stored keys never change: marks, releases and runs
+ * refer to them. Everything here happens in the transaction of saveBatch, under the lock of the batch.
  *
- * K1  A member is the stored member with the same identity (samePeople of packages/grading). If that is unsure, nothing is saved.
- * K2  A member who is new gets the key of the upload, or one beside it if another person has it.
- * K3  A later piece of the same upload names members and works by the keys of the upload: they are kept as `aliases` and `called`.
- * K4  A work keeps its row if its key is known and somebody of its people is the same. A work with an unknown key is looked for among the
- *     works of the same people only if a key of these people changed, or if the upload says that its own list is whole.
+ * K1  A student is the stored student with the same identity (samePeople of packages/grading). If that is unsure, nothing is saved.
+ * K2  A new student gets the key of the upload, or a similar one if another person has it.
+ * K3  A later piece of the same upload uses the keys of the upload for students and submissions: they are stored as `aliases` and `called`.
+ * K4  A submission keeps its row if its key is known and at least one of its people is the same. A submission with an unknown key is
+ *     compared with the submissions of the same people only in two cases: a key of these people changed, or the upload declares that its
+ *     list is complete.
  */
 import type { IdentityQuestion, KeyedWork } from "@markmill/grading";
 import type { PoolClient } from "pg";
@@ -59,7 +60,7 @@ async function storedMembers(client: PoolClient, id: string, whole: boolean): Pr
   return rows;
 }
 
-/** K1, K2. */
+/** See K1 and K2. */
 async function knownMembers(
   stored: readonly MemberRow[],
   incoming: readonly NewMember[],
@@ -97,7 +98,7 @@ function freeKey(wanted: string, taken: ReadonlySet<string>): string {
 
 type NamedWork = NewWork & { readonly called: string; readonly isRenamed: boolean };
 
-/** K4. */
+/** See K4. */
 async function knownWorks(
   client: PoolClient,
   id: string,

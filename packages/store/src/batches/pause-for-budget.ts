@@ -1,8 +1,8 @@
 /**
- * What becomes of a call that a batch's budget refuses. A student's work is never ended by what others have spent: where the money is only
- * reserved by calls under way, the run waits for them; where it is spent, the run is held and the batch paused, with the reason.
+ * Handles a call that a batch's budget refuses. The spending of other students never ends a student's run. If calls under way only reserve
+ * the money, the run waits for them. If the money is spent, the run is held and the batch is paused, with the reason.
  *
- * The pause is written only while the budget still refuses as much: of a cap that was raised in between nobody is told.
+ * The pause is written only while the budget still refuses the amount: a cap that was raised in between causes no pause.
  */
 
 import type { Database } from "../database/database.ts";

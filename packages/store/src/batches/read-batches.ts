@@ -1,4 +1,4 @@
-/** Batches for people: how they stand, in counts that Postgres makes. */
+/** Reads batches for people, with counts that Postgres computes. */
 
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
@@ -19,15 +19,16 @@ interface SummaryRow extends Omit<BatchSummary, "state" | "endedAt"> {
 }
 
 /**
- * Runs in trouble, of whole trees; looked up by the small index of what is in trouble. One that is being tried again (claimed) is among them: the
- * trouble is over when it is answered. What is held is never claimed.
+ * Whole trees of runs in trouble, found by the small index of activities in trouble. An activity that is being retried (claimed) counts:
+ * the trouble is over only when it is answered. A held activity is never claimed.
  */
 const inTrouble = `select 1 from activities a
   where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')`;
 
 /**
- * One row: `counts`, and `ended_at` as text, which is null while a work waits or runs. The works of a cancelled batch wait for nothing: it ends
- * with its last run. A deleted run ended when it did (delete-runs.ts). `settled_at`: it ended without the end of a run (settle-batch.ts). An older batch whose works never ran ended when it was made.
+ * One row: `counts`, and `ended_at` as text, which is null while a submission waits or runs. Submissions of a cancelled batch do not wait:
+ * the batch ends with its last run. A deleted run keeps the time of its end (delete-runs.ts). `settled_at`: the batch ended without the end
+ * of a run (settle-batch.ts). An older batch whose submissions never ran ended when it was created.
  */
 const standOf = `(
   select case when (count(*) > 0 or b.settled_at is not null) and count(*) filter (where s = 'running' or (s = 'waiting' and b.state <> 'cancelled')) = 0
@@ -47,7 +48,7 @@ const standOf = `(
     from ${worksWithRuns} where w.batch_id = b.id
   ) works)`;
 
-/** Batches `b` with how their works stand. */
+/** Batches `b` with the status of their submissions. */
 export const batchesThatStand = `batches b cross join lateral ${standOf} stand`;
 
 const summaryColumns = `b.id, b.key, b.name, b.definition_hash as "definitionHash", b.state, b.paused_by as "pausedBy", b.reason,
@@ -97,7 +98,7 @@ const detailText = `select ${summaryColumns}, b.rubric, b.rubric_hash as "rubric
       group by 1, 2 order by 3 desc limit 20) reasons) as troubles
 from ${batchesThatStand} where b.tenant = $1 and b.id = $2`;
 
-/** How it stands, without what is read for its details: for those who look again and again. */
+/** The status of a batch without its details, for clients that poll. */
 export async function batchSummary(database: Database, tenant: string, id: string): Promise<BatchSummary | null> {
   const [row] = await queryDatabase<SummaryRow>(
     database,
@@ -122,7 +123,7 @@ export async function getBatch(database: Database, tenant: string, id: string): 
   };
 }
 
-/** The part of a budget after which it is said that it ends. */
+/** The used part of a budget from which a warning is shown. */
 const nearly = 0.8;
 
 function nearlySpent({ cap, spent, reserved }: Budget): boolean {
@@ -184,7 +185,7 @@ export async function listMembers(
   return { members, next: rows.length > limit ? (members.at(-1)?.key ?? null) : null };
 }
 
-/** Those that are not there, or another's, are told alike. */
+/** Answers the same for a batch that does not exist and for one of another tenant. */
 export async function requireBatch(database: Database, tenant: string, id: string): Promise<void> {
   const rows = await queryDatabase(
     database,

@@ -1,4 +1,4 @@
-/** The works of a batch, page by page: how each stands, its grade as it is now, what people said, what it cost. */
+/** The submissions of a batch, page by page: status, current grade, events of people, and cost. */
 import type { Failure } from "@markmill/engine";
 import type { Grade, GradeEvent, Rubric, WorkSituation } from "@markmill/grading";
 import type { Database } from "../database/database.ts";
@@ -68,7 +68,7 @@ interface Refusal {
   readonly message: string;
 }
 
-/** Of a run `r` that goes on. */
+/** The wait of an open run `r`. */
 const wait = `case when r.id is not null and r.ended_at is null then (
     select json_build_object('runId', a.run_id, 'node', a.node, 'parked', a.trouble, 'nextTry', a.not_before)
     from activities a where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')
@@ -88,11 +88,11 @@ where w.batch_id = $1 and ($2::text is null or w.key > $2) and ($3::text[] is nu
   and ($4::text[] is null or ${standing} = any($4)) and ($5::boolean is null or w.counts = $5)
 order by w.key limit $6`;
 
-/** What the grades of a batch are made with; null: there is none. */
+/** The data for computing the grades of a batch. null: there is none. */
 export interface BatchFacts {
   readonly rubric: Rubric;
   readonly rubricHash: string;
-  /** Earlier ones, by their hashes. */
+  /** Earlier rubrics, by their hashes. */
   readonly rubrics: ReadonlyMap<string, Rubric>;
   readonly settings: BatchSettings;
 }
@@ -139,7 +139,7 @@ export async function listWorks(
     for (const row of rows.slice(0, limit)) {
       const work = await toWork(row, facts);
       after = work.key;
-      // What a grade is made of stands in several rows: it is folded here, and looked at here.
+      // A grade is computed from several rows, so the filter must run here.
       if (outcome !== undefined && !(work.grade !== null && outcome.includes(work.grade.outcome.is))) continue;
       if (released !== undefined && (work.grade?.released != null) !== released) continue;
       works.push(work);

@@ -1,15 +1,16 @@
 /**
- * A class that was begun wrongly goes on: submissions without a paid reply begin again as their batch says now (model, script, parameters,
- * workflow), each as a new try of the same content.
+ * Restarts submissions of a class that began with wrong settings. Submissions without a paid reply start again with the batch's current
+ * settings (model, script, parameters, workflow), each as a new attempt of the same content.
  *
- * U1  A submission with a paid reply is left as it is. A reply of a script cost nothing, so it does not count as paid.
- * U2  A submission whose request to a model is under way at this moment is left as it is, and so is one with an answer of a person.
- * U3  The run that a new try replaces starts no further activity: those that are ready are put off here, and admission cancels the run (admit.ts, A3).
- * U4  A try is added only where the run began otherwise than it would begin now, or failed because the endpoint refused the request.
- *     Doing it twice is doing it once.
+ * U1  A submission with a paid reply stays as it is. A reply of a script cost nothing, so it does not count as paid.
+ * U2  A submission whose request to a model is under way at this moment stays as it is, and so does one with an answer of a person.
+ * U3  The run that a new attempt replaces starts no further activity: its ready activities are delayed here, and the scheduler cancels the
+ *     run (admit.ts, A3).
+ * U4  A new attempt is added only if the run started with other settings than it would now, or failed because the endpoint refused the
+ *     request. Repeating this changes nothing.
  *
- * It is a part of the caller's transaction, which has locked the row of the batch (save-batch.ts, V1). On kill -9 nothing happened, and
- * the same command does it all.
+ * This runs in the caller's transaction, which has locked the row of the batch (save-batch.ts, V1). On kill -9 nothing happened, and the
+ * same command does it all.
  */
 import type { Json } from "@markmill/engine";
 import type { PoolClient } from "pg";
@@ -21,9 +22,9 @@ import type { BatchSettings, WorkStart } from "./batch.ts";
 import { standing, worksWithRuns } from "./standing-sql.ts";
 
 export interface Restarted {
-  /** Submissions that begin again as the batch says now. */
+  /** Submissions that start again with the batch's current settings. */
   readonly restarted: number;
-  /** Submissions under way that were begun otherwise and stay so, because of a paid reply. */
+  /** Submissions under way that started with other settings and keep them, because of a paid reply. */
   readonly kept: number;
 }
 
@@ -39,13 +40,15 @@ interface Candidate {
   readonly started: { readonly variables?: Readonly<Record<string, string>> } | null;
   readonly start: WorkStart | null;
   readonly ended: boolean;
-  /** It failed, and the endpoint had refused a request of it. */
+  /** The run failed, and the endpoint had refused one of its requests. */
   readonly refused: boolean;
   readonly paid: boolean;
   readonly busy: boolean;
 }
 
-/** Trouble that another address of the endpoint may not have. A run that failed so is begun again, although its settings are the same. */
+/**
+ * Failures that another address of the endpoint may not have. A run that failed with one is restarted, although its settings are the same.
+ */
 const endpointCodes: readonly string[] = ["MODEL_REQUEST_REFUSED", "MODEL_URL_INVALID"];
 
 const candidatesText = `
@@ -70,7 +73,7 @@ from json_to_recordset($2::json) as x(work text, try integer, run_id text, defin
   join batches b on b.id = $1
 order by x.work`;
 
-/** Far beyond the moment in which admission cancels the run. */
+/** Much longer than the scheduler needs to cancel the run. */
 const putOffText = `
 update activities set not_before = clock_timestamp() + interval '1 hour'
 where id = any(array(select id from activities where root_id = any($1::text[]) and state = 'ready' order by id for update))`;
@@ -94,7 +97,7 @@ export async function restartUnpaid(
   return { restarted: again.length, kept: due.filter(({ paid, ended }) => paid && !ended).length };
 }
 
-/** U4. */
+/** See U4. */
 function isDue(
   one: Candidate,
   batch: { readonly definitionHash: string; readonly run: BatchSettings["run"] },
@@ -110,12 +113,12 @@ function isDue(
   );
 }
 
-/** A regrade may have a workflow of its own, and a row of a table of runs has. */
+/** A regrade may have a workflow of its own, and a row of a table of runs always has one. */
 function definitionOf(one: Candidate, ofBatch: string): string {
   return one.why === "regrade" ? one.definitionHash : (one.start?.definition ?? ofBatch);
 }
 
-/** The order of members means nothing. */
+/** The order of fields does not matter. */
 function isSame(one: unknown, other: unknown): boolean {
   if (typeof one !== "object" || one === null || typeof other !== "object" || other === null) return one === other;
   const [left, right] = [Object.entries(one), new Map(Object.entries(other))];

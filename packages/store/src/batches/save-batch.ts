@@ -1,17 +1,18 @@
 /**
- * A batch is saved in one transaction: itself, its members, its works, and a try for each work that has something to grade and none of
- * that content yet. All of it or nothing; twice is once.
+ * Saves a batch in one transaction: the batch itself, its students, its submissions, and an attempt for each submission whose gradable
+ * content has no attempt yet. The transaction does all of it or nothing, and repeating it changes nothing.
  *
- * V1  The row of the batch is locked first, by whoever saves, retries, regrades or admits: what is decided here on the last try of a
- *     work is still so when it is written.
- * V2  Nothing is deleted: a work that is no longer handed in stays, and does not count. A try that has not begun takes the new content; one that has begun stays, and a new one is added.
- *     A try that has begun and has no paid reply begins again as the batch says now (restart-unpaid.ts).
- * V3  Stored keys stay, whatever an upload calls the same people and works (known-keys.ts).
- * V4  A run's id is drawn with its try: whoever makes the run, and however often, makes the same one.
+ * V1  Saving, retrying, regrading and starting runs lock the row of the batch first. So a decision about the last attempt of a submission
+ *     is still true when it is written.
+ * V2  Nothing is deleted: a withdrawn submission stays, and does not count. An attempt that has not begun gets the new content. An attempt
+ *     that has begun stays, and a new one is added. If it has no paid reply, it starts again with the batch's current settings
+ *     (restart-unpaid.ts).
+ * V3  Stored keys stay, whatever keys an upload uses for the same people and submissions (known-keys.ts).
+ * V4  A run's id is generated with its attempt: every process that creates the run, however often, creates the same one.
  * V5  Nothing is saved into a batch that is being deleted. Resuming the batch allows it again.
  *
- * kill -9 at any line: the transaction is rolled back and saving again does it all. Blobs that were stored before it are deleted when they are
- * old and nobody names them.
+ * kill -9 at any line: the transaction is rolled back, and saving again does it all. Blobs that were stored before it are deleted when they
+ * are old and unused.
  */
 import { randomBytes } from "node:crypto";
 import type { PoolClient } from "pg";
@@ -59,7 +60,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
       if (saved === undefined) throw new StoreError("STORE_BUG", "A batch was neither made nor found.");
       const { id, created, secret, deleting } = saved;
       if (deleting) {
-        // V5: the deletion would take what is saved now.
+        // V5: the deletion would remove the data that is saved now.
         throw new StoreError("STORE_BATCH_REFUSED", "The class is being deleted. Nothing was saved.");
       }
       const before = created ? { over: false, underWay: [] } : await lookBefore(client, id);
@@ -89,7 +90,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
         ...{ hash: work.content.is === "taken" ? work.content.hash : null, run_id: uuidv7(clock.now()) },
         definition: startOf(work)?.definition ?? null,
       }));
-      // A key of the upload names one work.
+      // A key of the upload names one submission.
       await query(client, "update batch_works set called = null where batch_id = $1 and called = any($2)", [
         ...[id, works.map(({ called }) => called)],
       ]);
@@ -105,7 +106,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
         all === false
           ? null
           : await query(client, droppedText, [id, all, batch.span?.after ?? null, batch.span?.upTo ?? null]);
-      // Last: calls of a class that is under way wait while its cap is written.
+      // Do this last: calls of a running class wait while its cap is written.
       await saveBudget(client, tenant, id, batch.budget);
       await noteEnd(client, id, before, { empty: isAll(batch) });
       await query(client, "select pg_notify('markmill_batches', '')", []);
@@ -120,7 +121,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
   }
 }
 
-/** Nothing else belongs to it, so without works it has nothing to wait for. */
+/** Whether the list is complete: nothing outside it belongs to the batch. So without submissions the batch is over. */
 function isAll({ whole = false, span }: Pick<NewBatch, "whole" | "span">): boolean {
   return whole !== false && (span === undefined || (span.after === null && span.upTo === null));
 }
@@ -129,7 +130,7 @@ function startOf({ content }: NewWork): WorkStart | null {
   return content.is === "taken" ? (content.start ?? null) : null;
 }
 
-/** What the works name is there: a run that cannot be made is better refused now. */
+/** Checks that the named definitions exist: refusing them now is better than runs that cannot be created later. */
 async function requireDefinitions(client: PoolClient, tenant: string, works: readonly NewWork[]): Promise<void> {
   const hashes = [...new Set(works.flatMap((work) => startOf(work)?.definition ?? []))];
   if (hashes.length === 0) return;
@@ -161,7 +162,7 @@ function check({ key, concurrency = 1, members, works, whole, span }: Omit<NewBa
     return;
   }
   const all = new Set(whole);
-  // What the sender takes for a part of another span would no longer count.
+  // A key outside the span would stop counting, although the sender meant it for another span.
   const strange = whole.find((one) => !isWithin(one, span));
   if (strange !== undefined) refuse(`The key ${JSON.stringify(strange)} is not in the span it is named for.`);
   const left = works.find((work) => isWithin(work.key, span) && !all.has(work.key));
@@ -190,11 +191,11 @@ on conflict (tenant, key) do update set name = excluded.name, definition_hash = 
   rubric_hash = excluded.rubric_hash, settings = excluded.settings, concurrency = coalesce($10::integer, batches.concurrency)
 returning id, xmax = 0 as created, secret, deleting_at is not null as deleting`;
 
-/** Marks are compared with the rubric they were made by (grading/final-grade.ts, F5). */
+/** Marks are compared with the rubric they were given by (grading/final-grade.ts, F5). */
 const rubricText = `
 insert into batch_rubrics (batch_id, hash, rubric) values ($1, $2, $3) on conflict (batch_id, hash) do nothing`;
 
-/** There is always one: what a batch has spent stands there. Without a wish its cap stays. */
+/** A batch always has a budget, which stores its spending. If the request sets no cap, the cap stays. */
 async function saveBudget(client: PoolClient, tenant: string, id: string, cap: Budget["cap"] | undefined) {
   if (cap !== undefined) return await writeBudgetCap(client, tenant, id, cap);
   await query(client, "insert into budgets (tenant, id) values ($1, $2) on conflict (tenant, id) do nothing", [
@@ -204,7 +205,7 @@ async function saveBudget(client: PoolClient, tenant: string, id: string, cap: B
 
 type Naming = (keys: readonly string[]) => ReadonlyMap<string, string>;
 
-/** Returns the pseudonyms of all there are, by key. */
+/** Returns the pseudonyms of all students, by key. */
 async function saveMembers(
   client: PoolClient,
   id: string,
@@ -221,7 +222,7 @@ async function saveMembers(
     ...{ key: person.key, pseudonym: names.get(person.key), person: plain(person) },
     aliases: person.called === person.key ? [] : [person.called],
   }));
-  // A key of the upload names one person: it is taken from the person who had it before.
+  // A key of the upload names one person: it is removed from the person who had it before.
   await query(
     client,
     `with called as materialized (select * from json_to_recordset($2::json) as c(key text, called text)
@@ -248,7 +249,7 @@ async function saveMembers(
   return names;
 }
 
-/** What is known of a person, and no place in a file. */
+/** Keeps the data about a person and leaves out the position in a file. */
 function plain(person: BatchMember): BatchMember {
   const { key, name, sortableName, id, participant, sisId, login, email, handle } = person;
   const { section, group, language, aiConsent, submittedAt } = person;
@@ -258,7 +259,7 @@ function plain(person: BatchMember): BatchMember {
   } as BatchMember;
 }
 
-/** The work of one person has that person's pseudonym; of a group, one of its own. A further attempt says which. */
+/** A submission of one person has that person's pseudonym; that of a group has one of its own. A further submission shows its number. */
 async function nameWorks(
   client: PoolClient,
   id: string,
@@ -293,7 +294,7 @@ async function namesOf(client: PoolClient, table: "batch_members" | "batch_works
   return new Map(rows.map(({ key, pseudonym }) => [key, pseudonym]));
 }
 
-/** Names that were given stay; of two that are alike the later one gets a number. */
+/** Names that were given stay. Of two equal ones, the later one gets a number. */
 function drawNames(
   known: ReadonlyMap<string, string>,
   wanted: readonly { readonly key: string; readonly wish: string | null }[],
@@ -313,7 +314,7 @@ function drawNames(
   return names;
 }
 
-/** What the works name is there, and young (blobs.ts, P3). */
+/** Checks that the named blobs exist, and resets their age (blobs.ts, P3). */
 async function takeBlobs(client: PoolClient, tenant: string, works: readonly NewWork[]): Promise<void> {
   const hashes = [...new Set(works.flatMap(({ content }) => (content.is === "taken" ? content.hash : [])))];
   if (hashes.length === 0) return;
@@ -332,7 +333,7 @@ async function takeBlobs(client: PoolClient, tenant: string, works: readonly New
   if (missing !== undefined) throw new StoreError("STORE_NOT_FOUND", `There is no blob ${missing.hash}.`);
 }
 
-/** V2. Statements see what was there before any of them wrote. */
+/** V2. All parts of the statement see the rows as they were before any of them wrote. */
 const worksText = `
 with incoming as materialized (
   select i.*, row_number() over () as position from json_to_recordset($3::json) as i(key text, called text, pseudonym text, members json, group_name text,
@@ -371,7 +372,7 @@ select count(*) filter (where k.key is null)::integer as added,
   count(*) filter (where k.key is not null and k.hash is distinct from i.hash)::integer as changed
 from incoming i left join known k on k.key = i.key`;
 
-/** V2. A work whose key was given to another work is no longer named by it. */
+/** V2. A submission that lost its key to another one is no longer identified by that key. */
 const droppedText = `
 update batch_works set counts = false where batch_id = $1 and counts
   and (coalesce(called, key) <> all($2::text[])
@@ -379,7 +380,7 @@ update batch_works set counts = false where batch_id = $1 and counts
   and ($3::text is null or coalesce(called, key) collate "C" > $3) and ($4::text is null or coalesce(called, key) collate "C" <= $4)
 returning 1`;
 
-/** Tries that have not begun follow the batch, or what their work says itself. */
+/** Attempts that have not begun get the definition of the batch, or the one of their submission. */
 const definitionText = `
 with own as materialized (
   select w.key, coalesce(w.content -> 'start' ->> 'definition', $2) as definition from batch_works w where w.batch_id = $1

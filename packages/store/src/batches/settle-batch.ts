@@ -1,9 +1,10 @@
 /**
- * A batch can end without the end of a run: its last waiting submission is withdrawn or refused, nothing in it can be graded, it is cancelled
- * before anything ran, or it is saved as a whole without submissions. The moment is written to `settled_at`, in the transaction that
- * changes the batch and under the lock of its row. So whoever waits for the batch learns of it, as of the end of a run.
+ * Records the end of a batch that ends without the end of a run. There are four cases: its last waiting submission is withdrawn or refused;
+ * nothing in it can be graded; it is cancelled before anything ran; it is saved as a whole without submissions. The time is written to
+ * `settled_at`, in the transaction that changes the batch and under the lock of its row. So a process that waits for the batch is notified,
+ * as it is for the end of a run.
  *
- * A batch that was over before the change keeps its moment.
+ * A batch that was over before the change keeps its time.
  */
 
 import type { PoolClient } from "pg";
@@ -30,9 +31,8 @@ export async function lookBefore(client: Client, id: string): Promise<Before> {
 }
 
 /**
- * After a change to a batch that was not over. `empty`: without works it is over, too. If a run ended beside the change, somebody may have told
- * of its end as the batch's end: then that moment stays, and nobody is told twice. Which runs ended is not found by the clock: the end of a run
- * has its time before it is committed.
+ * Call this after a change to a batch that was not over. `empty`: a batch without submissions is over, too. If a run ended since the
+ * transaction began, its end may have been reported as the batch's end. Then that time stays, and the end is not reported twice.
  */
 export async function noteEnd(
   client: Client,

@@ -1,17 +1,17 @@
 /**
- * The marks that stand beside one criterion that is judged anew.
+ * The marks that stay valid while one criterion is judged again.
  *
- * M1  A mark stands only where its criterion says the same in the rubric it was made by and in the one that counts now. Where another
- *     criterion than the named one differs, nothing stands, and whoever asks is told which.
- * M2  The mark of the named criterion stands only while that criterion says the same: a mark by other words is open, not kept.
- * M3  An old rubric is known by the definition it was in, and only if that has the hash which the try recorded.
+ * M1  A mark stays valid only if its criterion has the same text in the rubric it was given by and in the current one. If a criterion other
+ *     than the named one differs, no mark stays valid, and the caller gets its name.
+ * M2  The mark of the named criterion stays valid only while that criterion is unchanged. Otherwise the criterion is open again.
+ * M3  An old rubric is known by its definition, and only if it has the hash that the attempt recorded.
  */
 import type { Grade, Rubric } from "@markmill/grading";
 import { neutral } from "../database/neutral.ts";
 import { StoreError } from "../database/store-error.ts";
 import type { Definition } from "../definitions/definitions.ts";
 
-/** How a try was graded. */
+/** How an attempt was graded. */
 export interface GradedBy {
   readonly rubricHash: string;
   readonly definitionHash: string;
@@ -19,13 +19,13 @@ export interface GradedBy {
 
 export type ReadDefinition = (hash: string) => Promise<Pick<Definition, "programs" | "root"> | null>;
 
-/** The rubric that a run of it grades by; null: it says none. */
+/** The rubric that a run of the definition grades by. null: it has none. */
 export function rubricOfDefinition({ programs, root }: Pick<Definition, "programs" | "root">): Rubric | null {
   const said = [programs[root], ...Object.values(programs)].find((program) => program?.rubric !== undefined)?.rubric;
   return said === undefined ? null : (neutral(said) as unknown as Rubric);
 }
 
-/** Whether the criterion itself is another one now. Throws STORE_BATCH_REFUSED where other marks would not stand. */
+/** Whether the criterion itself has changed. Throws STORE_BATCH_REFUSED if other marks would not stay valid. */
 export async function isReworded(
   criterion: string,
   before: GradedBy,
@@ -48,12 +48,12 @@ export async function isReworded(
   return changed.includes(criterion);
 }
 
-/** Whether there is something that can stand. */
+/** Whether the grade has marks that can stay valid. */
 export function hasMarks(grade: Grade | null): grade is Grade {
   return grade?.outcome.is === "graded" || grade?.outcome.is === "needs human";
 }
 
-/** M2. */
+/** See M2. */
 export function withoutMark(standing: Grade, criterion: string): Grade {
   const why = "the criterion was changed since it was marked";
   return {

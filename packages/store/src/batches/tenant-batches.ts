@@ -28,50 +28,57 @@ import { factsOf, getWork, listTries, listWorks } from "./read-works.ts";
 import type { Restarted } from "./restart-unpaid.ts";
 import { saveBatch } from "./save-batch.ts";
 
-/** Batches of a tenant. Of one that is not there nothing is read (null, an empty page) and nothing is changed (STORE_NOT_FOUND). */
+/** Batches of a tenant. For an unknown batch, reads return nothing (null, an empty page), and changes fail with STORE_NOT_FOUND. */
 export interface TenantBatches {
   /**
-   * Twice is once. A work whose content changed gets one new try, all others stay as they are; nothing is deleted. Works that are not
-   * among the `whole` no longer count. What is saved of the
-   * batch itself (name, definition, rubric, settings) counts for tries that have not begun. A batch that is paused stays paused.
+   * Saves a batch; repeating it changes nothing. A submission whose content changed gets one new attempt, all others stay as they are, and
+   * nothing is deleted. Submissions that are missing from `whole` no longer count. The settings of the batch (name, definition, rubric,
+   * options) apply to attempts that have not begun. A paused batch stays paused.
    */
   save(batch: NewBatch): Promise<SavedBatch>;
   get(id: string): Promise<BatchDetail | null>;
-  /** How it stands, and nothing else of it. */
+  /** Its status only. */
   summary(id: string): Promise<BatchSummary | null>;
   /** Newest first. */
   list(filter?: BatchFilter, page?: PageRequest): Promise<BatchPage>;
-  /** By key. */
+  /** Sorted by key. */
   works(id: string, filter?: WorkFilter, page?: PageRequest): Promise<WorkPage>;
   work(id: string, key: string): Promise<BatchWork | null>;
-  /** Of one work, the oldest first, each with its own grade. */
+  /** The attempts of one submission, oldest first, each with its own grade. */
   tries(id: string, key: string): Promise<readonly WorkTry[]>;
-  /** Who they are. By key. */
+  /** The students, by key. */
   members(id: string, page?: PageRequest): Promise<MemberPage>;
-  /** Nothing new begins; what runs goes on to its end. */
+  /** Starts no new submissions. Running ones continue to their end. */
   pause(id: string, reason: string): Promise<void>;
-  /** Opens a paused one, and goes on with runs of it that are stopped or in trouble. `runs`: how many works that were. */
+  /** Opens a paused batch, and resumes its runs that are stopped or in trouble. `runs`: the number of those submissions. */
   resume(id: string): Promise<Resumed>;
-  /** Ends its open runs, and begins none again until it is resumed. Grades stand. Returns how many were ended. */
+  /** Ends its open runs, and starts none until it is resumed. Grades stay. Returns the number of ended runs. */
   cancel(id: string, reason: string): Promise<number>;
-  /** A new try of those whose last try failed; of `filter` only those. Grades that stand are not repeated. */
+  /**
+   * Adds a new attempt for submissions whose last attempt failed, only for those of `filter` if given. Existing grades are not repeated.
+   */
   retry(id: string, filter?: Pick<WorkFilter, "keys">): Promise<Retried>;
-  /** A new try of these, whatever came of the last one; those that wait or run are left out. A definition with another rubric than the
-   * batch's is refused (STORE_BATCH_REFUSED). */
+  /**
+   * Adds a new attempt for these submissions, whatever the last one's result. Waiting and running ones are left out. A definition with
+   * another rubric than the batch's is refused (STORE_BATCH_REFUSED).
+   */
   regrade(id: string, request: RegradeRequest): Promise<Retried>;
-  /** Appends what a person says of a work's grade. */
+  /** Appends a person's decision about a submission's grade. */
   record(id: string, event: NewGradeEvent): Promise<GradeEvent>;
-  /** The oldest first; of one work, or of all. */
+  /** Oldest first, of one submission or of all. */
   events(
     id: string,
     work?: string,
     page?: PageRequest,
   ): Promise<{ readonly events: readonly GradeEvent[]; readonly next: string | null }>;
-  /** How runs begin from now on. Works without a paid reply that were begun otherwise begin again, as by `save`. */
+  /** Changes how runs start from now on. Submissions without a paid reply that started with other settings start again, as by `save`. */
   setRun(id: string, run: BatchSettings["run"]): Promise<Restarted>;
   setBudget(id: string, cap: Budget["cap"]): Promise<void>;
   setConcurrency(id: string, runs: number): Promise<void>;
-  /** With its members, works, runs and events. One with open runs is refused (STORE_RUN_OPEN): cancel it first. false: there is none. */
+  /**
+   * Deletes the batch with its students, submissions, runs and events. A batch with open runs is refused (STORE_RUN_OPEN): cancel it first.
+   * false: it does not exist.
+   */
   delete(id: string): Promise<boolean>;
 }
 

@@ -1,4 +1,4 @@
-/** The idempotency key under which the run of a try is created. */
+/** The idempotency key under which the run of an attempt is created. */
 const prefix = "batch-try:";
 
 export const tryKey = {

@@ -1,9 +1,10 @@
 /**
- * What whoever asks a model for a run of a batch must know of the class, and the model must not. The run says in its options which work it is of;
- * runs that were made from it say the same. Members are read once per process and batch, and again when the roster has changed.
+ * The facts of a class for code that calls a model for a run of a batch. The model itself must not see them. The run's options name its
+ * submission; runs that were created from it have the same options. The students are read once per process and batch, and again when the
+ * roster has changed.
  *
- * A run whose batch is gone gets no answer but an error: without the names nobody can take them out. So does a run for one criterion beside which
- * no marks stand (standing-marks.ts): it never becomes a grade of the whole work.
+ * A run whose batch is gone gets an error: names can be removed from requests only if they are known. So does a run for one criterion if
+ * the other marks are no longer valid (standing-marks.ts): it must never become a grade of the whole submission.
  */
 import type { AiConsent, Grade, Person, WorkFacts } from "@markmill/grading";
 import type { Database } from "../database/database.ts";
@@ -36,14 +37,14 @@ interface FactsRow {
   readonly criterion: string | null;
 }
 
-/** A work's marks, as the last try with a grade of the same content left them. */
+/** A submission's marks from the last attempt that graded the same content. */
 interface StandingRow {
   readonly grade: Grade;
   readonly before: GradedBy;
   readonly now: GradedBy;
 }
 
-/** Of classes that are graded at the same time: a roster that nobody has asked for lately makes room when another one comes. */
+/** Rosters in memory, for classes that are graded at the same time. A new roster replaces one that was not read lately. */
 const rostersHeld = 50;
 const unusedMs = 10_000;
 const gradedBy = (of: string) =>
@@ -122,7 +123,7 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
     return { criterion, standing: reworded ? withoutMark(grade, criterion) : grade };
   }
 
-  /** Of runs that are asked for together. */
+  /** One query for the runs that are read together. */
   const rowOf = gathered(
     async (rootIds: readonly string[]) => {
       const rows = await queryHot<FactsRow>(
@@ -164,7 +165,7 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
   };
 }
 
-/** Work of several is seen by no model that one of them does not want. */
+/** The strictest consent of a group decides: a model that one student does not allow never sees the submission. */
 function strictest(consents: readonly AiConsent[]): AiConsent | undefined {
   return (["none", "local", "any"] as const).find((consent) => consents.includes(consent));
 }

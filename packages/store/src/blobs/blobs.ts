@@ -1,14 +1,14 @@
 /**
- * Bytes by their SHA-256: stored once per tenant, never changed. A row of `blobs` names the bytes and says where they are: on the row
- * itself, where they are few, or in an object (blob-port.ts).
+ * Blobs: bytes by their SHA-256, stored once per tenant and never changed. A row of `blobs` names the bytes and their place: on the row
+ * itself, if they are few, or in an object (blob-port.ts).
  *
- * P1  An object stands in `loose_objects` before its first byte is written, and leaves it in the statement that makes the blob's row.
- *     kill -9 in between: the object stays loose and is deleted when its time is over.
- * P2  A blob goes by one statement that takes away its row and makes its object loose again (delete-orphans.ts). kill -9 before the object is
- *     deleted: the next look deletes it.
- * P3  Storing bytes again, or naming them in a new run, makes their blob young: what nobody names is deleted by its age, and that is
- *     looked at under the same lock.
- * P4  Objects have names that are drawn: who deletes one can never hit the bytes that somebody stores anew.
+ * P1  An object is listed in `loose_objects` before its first byte is written. The statement that creates the blob's row removes it from
+ *     the list. kill -9 in between: the object stays loose and is deleted when its time is over.
+ * P2  One statement deletes a blob's row and makes its object loose again (delete-orphans.ts). kill -9 before the object is deleted: the
+ *     next cycle deletes it.
+ * P3  Storing bytes again, or naming them in a new run, resets the age of their blob. An unused blob is deleted by its age, and the age is
+ *     checked under the same lock.
+ * P4  Object names are random: deleting an object can never hit bytes that are being stored again.
  */
 import { createHash, randomUUID } from "node:crypto";
 import type { Database } from "../database/database.ts";
@@ -19,9 +19,9 @@ import { createPostgresBlobs } from "./postgres-blobs.ts";
 import { createS3Blobs, type S3Settings } from "./s3-blobs.ts";
 
 export interface BlobSettings {
-  /** Where new blobs go. */
+  /** Where new blobs are stored. */
   readonly kind: "postgres" | "s3";
-  /** Also for reading what was stored there before. */
+  /** Also used for reading blobs that were stored there before. */
   readonly s3: S3Settings | null;
 }
 
@@ -31,7 +31,7 @@ export interface BlobInfo {
   readonly createdAt: Date;
 }
 
-/** Bytes: the first included, the last not. */
+/** In bytes: `from` is included, `to` is not. */
 export interface BlobPart {
   readonly from?: number;
   readonly to?: number;
@@ -40,19 +40,19 @@ export interface BlobPart {
 export interface Blobs {
   save(tenant: string, content: BlobContent, mostBytes?: number): Promise<BlobInfo>;
   find(tenant: string, hash: string): Promise<BlobInfo | null>;
-  /** Whole, in memory, and compared with the hash. */
+  /** The whole blob, in memory, compared with its hash. */
   load(tenant: string, hash: string): Promise<Buffer | null>;
   stream(tenant: string, hash: string, part?: BlobPart): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Deletes objects that nobody names and whose time is over. Returns how many. */
+  /** Deletes loose objects whose time is over. Returns their number. */
   deleteLoose(limit?: number): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Up to this many bytes stand on the row: one statement instead of three. */
+/** Up to this many bytes are stored on the row: one statement instead of three. */
 const rowBytes = 1024 * 1024;
 /** An upload takes no longer. */
 const looseFor = "interval '1 day'";
-/** Between two tries to delete an object. */
+/** The time between two attempts to delete an object. */
 const againAfter = "interval '5 minutes'";
 
 export function createBlobs(database: Database, settings: BlobSettings = { kind: "postgres", s3: null }): Blobs {
@@ -80,7 +80,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
     try {
       await into.write(object, counted.content);
     } catch (error) {
-      // Only sooner: P1 finds it anyway.
+      // This only deletes it sooner: P1 finds it in any case.
       await queryDatabase(
         database,
         "Storing a blob",
@@ -178,7 +178,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
 
 const infoColumns = `hash, size, created_at as "createdAt"`;
 
-/** P1. Where the same bytes were stored meanwhile, this object stays loose, and goes. */
+/** P1. If the same bytes were stored meanwhile, this object stays loose and is deleted. */
 const nameText = `
 with held as (
   select object from loose_objects where object = $5 and not doomed for update
@@ -216,7 +216,7 @@ async function findBlob(database: Database, tenant: string, hash: string): Promi
   return rows[0] ?? null;
 }
 
-/** The first pieces, as long as they fit on a row; `rest` is null where that is all. */
+/** The first pieces, as long as they fit on a row. `rest` is null if there are no more. */
 async function beginning(
   content: BlobContent,
   mostBytes: number,
@@ -248,7 +248,7 @@ async function* both(head: readonly Uint8Array[], rest: AsyncIterator<Uint8Array
   if (rest !== null) yield* { [Symbol.asyncIterator]: () => rest };
 }
 
-/** Passes the content on, and tells afterwards what it was. */
+/** Passes the content on, and afterwards reports its length and hash. */
 function counting(content: AsyncIterable<Uint8Array>, mostBytes: number) {
   const digest = createHash("sha256");
   let size = 0;
@@ -273,7 +273,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   if (bytes.length > 0) yield bytes;
 }
 
-/** Long content on a row is from before there were parts. */
+/** Long content on a row comes from a version without parts. */
 async function* longRow(
   database: Database,
   tenant: string,

@@ -1,9 +1,11 @@
 /**
- * Deletes blobs that no run and no sandbox session names any more (`blob_references`, which the server writes with whatever names one),
- * and budgets of runs that were never created. Both are written before what names them, hence the age, which is looked at again under the
- * row's lock: whoever stores or names the bytes meanwhile has made them young. Then objects that no blob names go (blobs.ts).
+ * Deletes blobs that no run and no sandbox session names any more, and budgets of runs that were never created. (The server writes
+ * `blob_references` together with every row that names a blob.) Both are written before the rows that name them, so only old ones are
+ * deleted. The age is checked again under the row's lock: storing or naming the bytes meanwhile resets their age. Then objects that no blob
+ * names are deleted (blobs.ts).
  *
- * Keys that keep a run of a deleted batch from being made go by the same age: nobody makes a run that he looked up so long ago.
+ * Keys that block the creation of runs of a deleted batch are deleted at the same age: no process still tries to create a run that it
+ * looked up so long ago.
  */
 
 import type { Database } from "../database/database.ts";
@@ -36,7 +38,7 @@ with old as materialized (
   returning 1
 ) select (select count(*) from d1)::integer + (select count(*) from d2)::integer + (select count(*) from d3)::integer as deleted`;
 
-/** Returns how many blobs, budgets and keys. */
+/** Returns the numbers of deleted blobs, budgets and keys. */
 export async function deleteOrphans(
   { database, blobs }: { readonly database: Database; readonly blobs: Blobs },
   olderThanMs: number,

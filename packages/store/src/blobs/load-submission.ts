@@ -1,10 +1,10 @@
-/** What was handed in for a run tree, whole, for the worker that unpacks it. */
+/** The whole submission of a run tree, for the worker that unpacks it. */
 
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
 import type { Blobs } from "./blobs.ts";
 
-/** null: nothing was. */
+/** null: there was none. */
 export async function loadSubmission(
   { database, blobs }: { readonly database: Database; readonly blobs: Blobs },
   rootId: string,

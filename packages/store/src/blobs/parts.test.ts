@@ -11,13 +11,13 @@ async function lengths(pieces: readonly string[], length: number): Promise<reado
   return parts;
 }
 
-it("cuts and joins pieces into parts of one length", async () => {
+it("pieces are cut and joined into parts of the same length", async () => {
   expect(await lengths(["abcdefg"], 3)).toEqual(["abc", "def", "g"]);
   expect(await lengths(["a", "", "bc", "d", "ef"], 3)).toEqual(["abc", "def"]);
   expect(await lengths(["abc"], 3)).toEqual(["abc"]);
 });
 
-it("makes one empty part of nothing, so that something stands for it", async () => {
+it("empty content becomes one empty part, so that at least one part exists", async () => {
   expect(await lengths([], 3)).toEqual([""]);
   expect(await lengths([""], 3)).toEqual([""]);
 });

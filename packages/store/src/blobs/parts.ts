@@ -1,4 +1,7 @@
-/** The same bytes in pieces of `length`; the last may be shorter. At least one piece, if only an empty one. */
+/**
+ * The same bytes in pieces of `length`; the last one may be shorter. There is always at least one piece, which may be
+ * empty.
+ */
 export async function* inParts(
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   length: number,

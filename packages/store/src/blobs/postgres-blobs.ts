@@ -1,4 +1,4 @@
-/** Objects in Postgres, in parts of the same length: neither a statement nor a process ever holds a whole one. */
+/** Stores objects in Postgres, in parts of the same length: no statement and no process ever holds a whole object. */
 
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";

@@ -1,8 +1,8 @@
 /**
- * Objects in a bucket of any S3-compatible server, by the official client, which is loaded on first use.
+ * Stores objects in a bucket of any S3-compatible server, with the official client, which is loaded on first use.
  *
- * A PUT needs to know its length and may have to be repeated: what is longer than `heldBytes` is first written to a file of this machine
- * that has no name any more, so that it goes with the process.
+ * A PUT needs its length in advance and may have to be repeated. So content longer than `heldBytes` is first written to a local file
+ * without a name, which disappears with the process.
  */
 import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,9 +18,9 @@ export interface S3Settings {
   readonly endpoint: string | null;
   readonly bucket: string;
   readonly region: string;
-  /** null: as the machine has them (AWS_… variables, a profile, a role). */
+  /** null: the credentials of the machine (AWS_… variables, a profile, a role). */
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | null;
-  /** The bucket stands in the path and not in the host name. */
+  /** The bucket is in the path and not in the host name. */
   readonly pathStyle: boolean;
 }
 
@@ -35,7 +35,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
     return opening;
   };
 
-  /** Sends a request again where that may help. */
+  /** Repeats a request if that may help. */
   async function request<Answer>(doing: string, send: (loaded: Loaded) => Promise<Answer>): Promise<Answer> {
     const loaded = await client();
     for (const ms of retryMs) {
@@ -117,7 +117,7 @@ async function load({ endpoint, region, credentials, pathStyle }: S3Settings): P
   return { s3, sdk };
 }
 
-/** Gives `use` what makes the body anew for each try, and its length. */
+/** Calls `use` with the length of the body and a function that creates it anew for each attempt. */
 async function withBody<Result>(
   content: AsyncIterable<Uint8Array>,
   use: (body: () => Buffer | Readable, length: number) => Promise<Result>,
@@ -155,7 +155,7 @@ async function withFile<Result>(
   }
 }
 
-/** The one place where failures of the client become errors of ours. */
+/** Turns failures of the client into StoreErrors. No other code does this. */
 function translate(error: unknown, doing: string, bucket: string): StoreError {
   if (error instanceof StoreError) return error;
   const { name = "", message = "" } = error instanceof Error ? error : {};

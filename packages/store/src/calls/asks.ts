@@ -1,4 +1,4 @@
-/** Questions to people. An answer is an event like any other; the ask's row is closed in the commit that folds it. */
+/** Questions to people (asks). An answer is an event like any other. The commit that folds it also closes the ask's row. */
 
 import type { Committed } from "../commit/committer.ts";
 import { columnToItem } from "../commit/run-row.ts";
@@ -22,7 +22,7 @@ export interface Ask {
 const askColumns = `k.activity_id as "activityId", k.run_id as "runId", a.root_id as "rootId", a.node, k.question, k.text,
        k.created_at as "createdAt", k.expires_at as "expiresAt"`;
 
-/** Of a whole tree of runs, or of all of a tenant. Oldest first. `after`: only those that were asked after this one. */
+/** The open questions of a whole tree of runs, or of a tenant, oldest first. `after`: only questions that are newer than this one. */
 export async function openAsks(
   database: Database,
   tenant: string,
@@ -41,7 +41,10 @@ export async function openAsks(
   );
 }
 
-/** Of one run and all below it. Oldest first. One query, which walks up from the questions of the tree, whatever number of calls it has. */
+/**
+ * The open questions of one run and all runs below it, oldest first. One query, which walks up from the questions of the tree, for any
+ * number of calls.
+ */
 export async function openAsksBelow(
   database: Database,
   tenant: string,
@@ -74,7 +77,7 @@ export interface FoundAsk {
   readonly state: "open" | "answered" | "expired" | "void";
 }
 
-/** Open or not; null: there is none. */
+/** Open or closed. null: it does not exist. */
 export async function findAsk(database: Database, activityId: number): Promise<FoundAsk | null> {
   const rows = await queryDatabase<FoundAsk>(
     database,
@@ -120,8 +123,8 @@ export async function expireAsk(outside: Outside, activityId: number): Promise<C
 type OpenAsk = NonNullable<Awaited<ReturnType<typeof openAsk>>>;
 
 /**
- * A queued run whose question is over begins at once, whatever places there are. kill -9 between the two: the run has begun, and its question is
- * still open.
+ * A queued run whose question is closed starts at once, without waiting for a slot. kill -9 between the two: the run has started, and its
+ * question is still open.
  */
 async function goOn(
   outside: Outside,

@@ -1,11 +1,11 @@
 /**
- * Paid calls, memoised (I3): a reply is stored under (activity, call index, request hash) before anything is made of it; its
- * reservation is settled and its line in the account (charges.ts) written in the same statement. Whoever repeats the activity finds the
- * reply instead of paying again. Replies that are stored together are one statement: kill -9 leaves all of them or none.
+ * Paid calls, memoised (I3). A reply is stored under (activity, call index, request hash) before it is used. The same statement settles its
+ * reservation and writes its line in the account (charges.ts). A repeated activity finds the reply instead of paying again. Replies that
+ * arrive together are stored by one statement: kill -9 leaves all of them or none.
  *
- * A reply of a deleted run is not stored, but its cost is settled in the batch's budget. The statement locks the rows of the root runs first
- * (KEY SHARE, in the order of their ids, as load-runs.ts does). A deletion locks them too (delete-runs.ts), so it either deletes the stored
- * reply, or the statement finds no run.
+ * A reply of a deleted run is not stored, but its cost is booked in the batch's budget. The statement locks the rows of the root runs first
+ * (KEY SHARE, in the order of their ids, as load-runs.ts does). A deletion locks them too (delete-runs.ts). So either the deletion removes
+ * the stored reply, or the statement finds no run.
  */
 import type { Json } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
@@ -21,7 +21,7 @@ export interface CallKey extends CallRef {
 
 export interface StoredCall {
   readonly key: CallKey;
-  /** The attempt of the activity that got the reply; absent: the first. */
+  /** The attempt of the activity that got the reply. Absent: the first. */
   readonly attempt?: number;
   readonly model: string;
   readonly request: Json;
@@ -45,17 +45,20 @@ interface CallToSave {
   readonly call: StoredCall;
 }
 
-/** There: an earlier reply stands under the same key, or the run was deleted and nothing is stored. */
+/** there: an earlier reply exists under the same key, or the run was deleted and nothing is stored. */
 export type SavedCall = "stored" | "there";
 
-/** Twice is once: the first reply stays. Each claim's reservation is settled once, also where another's reply was first: both were paid. */
+/**
+ * A repeated save changes nothing: the first reply stays. Each claim's reservation is settled once, even if another claim's reply was
+ * first: both were paid.
+ */
 export type SaveCall = (saved: CallToSave) => Promise<SavedCall>;
 
-/** Replies that come together are stored by one statement. */
+/** Replies that arrive together are stored by one statement. */
 export function createSaveCall(database: Database): SaveCall {
   const save = gathered(
     async (group: readonly Paid[]) => {
-      // In one order, so that two groups with the same calls do not stand in each other's way.
+      // Always in the same order, so that two groups with the same calls do not deadlock.
       const rows = group.toSorted((one, other) => one.activityId - other.activityId || one.callIndex - other.callIndex);
       const paid = `[${rows.map(({ json }) => json).join(",")}]`;
       const activities = rows.map(({ activityId }) => activityId);
@@ -114,7 +117,7 @@ const ofPaid = (row: string) =>
   `${row}.activity_id = p.activity_id and ${row}.call_index = p.call_index and ${row}.claim = coalesce(p.claim, ${row}.claim)`;
 const spentFor = (what: string) =>
   `(select ${what} from paid p where p.activity_id = s.activity_id and p.call_index = s.call_index)`;
-/** The ids stand in $2 besides: whatever the planner knows of a young table, it looks up these and no others. */
+/** The ids are also in $2: so Postgres looks up only these, whatever its planner assumes about a new table. */
 const saveText = `
 with given as materialized (
   select x.* from json_to_recordset($1::json) as x(activity_id bigint, call_index integer, request_hash text, claim integer, attempt integer,
@@ -146,7 +149,7 @@ with given as materialized (
   where (select true from charges c where c.run_id = p.run_id and ${ofPaid("c")} limit 1) is null
 ) select activity_id, call_index, request_hash from stored`;
 
-/** In the order in which they were made. */
+/** In the order of their creation. */
 export async function callsOfRun(database: Database, runId: string): Promise<readonly StoredCall[]> {
   const rows = await queryDatabase<CallRow>(
     database,

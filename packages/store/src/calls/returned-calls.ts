@@ -1,4 +1,7 @@
-/** What the workflows came to that a prompt's model called as tools: the calls are items of the prompt's visit, and have rows like any. */
+/**
+ * The results of workflows that a prompt's model called as tools. These calls are items of the prompt's visit, and have rows like other
+ * activities.
+ */
 import type { Outcome, ToolCallPlace } from "@markmill/engine";
 import type { Activity } from "../commit/run-row.ts";
 import type { Database } from "../database/database.ts";

@@ -1,12 +1,12 @@
 /**
- * Tool calls of activities: one row per try, begun before the tool is performed and ended after, before anything is made of its result.
+ * Tool calls of activities: one row per attempt, begun before the tool is performed, and ended before its result is used.
  *
  * X1  A row is begun by one claim at a time, and only by the claim that holds its activity.
- * X2  What has ended is never performed again under its attempt: whoever repeats the activity finds the result, or the failure.
- *     Found is only what the same reply asked for: a reply to another request (another model, another definition) asks for other things.
- * X3  What was begun and has not ended may have happened. It is performed again only where the tool is safe to repeat.
- * X4  A fork that asks the model anew has what tools gave before, claimed by nobody (`ofAnotherReply`). It counts where the new reply asks
- *     for the very same and the tool is not safe to repeat; anything else is performed.
+ * X2  An ended call is never performed again under its attempt: a repeated activity finds its result or failure. It finds only calls of the
+ *     same reply: a reply to another request (another model, another definition) makes other calls.
+ * X3  A call that was begun and has not ended may have happened. It is performed again only if the tool is safe to repeat.
+ * X4  A fork that asks the model anew has the earlier results of tools, without a claim (`ofAnotherReply`). Such a result counts only if
+ *     the new reply makes exactly the same call and the tool is not safe to repeat. All other calls are performed.
  *
  * kill -9 before the begin: nothing happened. Between begin and end: X3. After the end: X2.
  */
@@ -17,9 +17,9 @@ import { queryDatabase } from "../database/query-database.ts";
 
 export interface ToolCallKey {
   readonly activityId: number;
-  /** The model call that asked for it; -1: no model did; -2: what an MCP server lists; -3: the file a prompt was read from. */
+  /** The model call that asked for it. -1: no model did. -2: the listing of an MCP server. -3: the file from which a prompt was read. */
   readonly callIndex: number;
-  /** Of the request whose reply asked for it; where no model did, of the name and the arguments. */
+  /** The hash of the request whose reply asked for the call. Without a model: the hash of the name and the arguments. */
   readonly requestHash: string;
   readonly position: number;
   readonly attempt: number;
@@ -32,13 +32,16 @@ export type ToolCallFailure = Failure & { readonly passing?: boolean };
 export interface BegunToolCall {
   readonly name: string;
   readonly arguments: string;
-  /** X3. Also of what acts in a session: its mark says whether anything has begun, and is the way back to before it (checkpoints.ts). */
+  /**
+   * X3. Also set for calls in a session: the session's mark shows whether anything has begun, and lets it be restored to the state before
+   * (checkpoints.ts).
+   */
   readonly safe: boolean;
-  /** It acts in the session of its run. */
+  /** The call acts in the session of its run. */
   readonly inSession?: boolean;
-  /** A failure of an earlier attempt is tried again; otherwise it is what came of the call. */
+  /** Retry a failure of an earlier attempt. Otherwise the failure is the result of the call. */
   readonly again: boolean;
-  /** This very begin was tried before, and nobody heard what came of it: a row of this claim is its own. */
+  /** This same begin was sent before, and its answer was lost: a row of this claim is its own. */
   readonly retried?: boolean;
 }
 
@@ -46,13 +49,13 @@ export type ToolCallBegin =
   | { readonly is: "begun" }
   | { readonly is: "done"; readonly result: string; readonly note?: string }
   | { readonly is: "failed"; readonly failure: ToolCallFailure }
-  /** Interrupted in the act, and not to be repeated. */
+  /** The call was interrupted while it ran, and must not be repeated. */
   | { readonly is: "unknown" }
-  /** Somebody else has the activity. */
+  /** Another worker has the activity. */
   | { readonly is: "overtaken" };
 
 export type ToolCallEnd =
-  /** `note`: what people should know of the result. */
+  /** `note`: information about the result, for people. */
   | { readonly result: string; readonly ms: number; readonly note?: string }
   | { readonly failure: ToolCallFailure; readonly ms: number };
 
@@ -93,7 +96,7 @@ export async function beginToolCall(
   return { is: begun.length === 1 ? "begun" : "overtaken" };
 }
 
-/** Written down whatever became of the run meanwhile, by the claim that began it alone. */
+/** Only the claim that began the call can end it. The end is stored whatever the state of the run. */
 export async function endToolCall(database: Database, key: ToolCallKey, end: ToolCallEnd): Promise<void> {
   await queryDatabase(
     database,
@@ -121,7 +124,7 @@ interface Latest {
   readonly arguments: string;
 }
 
-/** In place of a claim: X4. */
+/** Stored in place of a claim: X4. */
 export const ofAnotherReply = -1;
 
 async function latest(database: Database, key: ToolCallKey): Promise<Latest | null> {
@@ -170,7 +173,7 @@ export interface StoredToolCall {
 export const toolCallColumns = `activity_id as "activityId", call_index as "callIndex", position, attempt, name, arguments, state, result,
   failure, ms, created_at as "createdAt"`;
 
-/** In which they were asked for, reply by reply. */
+/** The order in which they were requested, reply by reply. */
 export const toolCallOrder = "activity_id, call_index, request_hash, position, attempt";
 
 export async function toolCallsOfRun(database: Database, runId: string): Promise<readonly StoredToolCall[]> {

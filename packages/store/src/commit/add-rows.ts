@@ -1,4 +1,7 @@
-/** What an advance writes, as rows: state, variables, the event, the next activities, messages, the end. Nothing is written here. */
+/**
+ * Turns an advance into the rows to write: state, variables, the event, next activities, messages and the end. Writes nothing to the
+ * database.
+ */
 import {
   activityKey,
   type Command,
@@ -16,7 +19,7 @@ import type { AskRow, CommitRows, Creation, RareWrite } from "./rows.ts";
 import { itemToColumn } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 
-/** Adds what an advance writes to the rows of a group. Its run's id comes after those of the advances added before (C4). */
+/** Adds the rows of an advance to those of its group. Advances must be added in the order of their run ids (C4). */
 export function addRows(
   rows: CommitRows,
   stringify: (value: unknown) => string,
@@ -31,7 +34,7 @@ export function addRows(
   else addCreation(rows, stringify, one, one.creation, body);
 }
 
-/** Returns the keys of the activities that are asked for, once more or for the first time. */
+/** Returns the keys of the activities that the event requests, for the first time or again. */
 function addCommands(
   rows: CommitRows,
   one: Advance,
@@ -175,7 +178,7 @@ function commonOf({ state, event, commands }: Advance) {
   return { steps: state.spent.steps, type: event.type, at: event.at, ...(ended ? { ended } : {}) };
 }
 
-/** What a caller receives; null: the run has not ended. */
+/** What the caller of the run receives. null: the run has not ended. */
 function returnedBy({ commands }: Advance) {
   const end = endOf(commands);
   if (end === undefined) return null;
@@ -205,7 +208,7 @@ function rareWrite({ commands }: Advance): RareWrite | null {
   };
 }
 
-/** Of the run itself: what its caller learns of steps comes with the outcome. */
+/** The usage of the run itself. Its caller learns the number of steps from the outcome. */
 function usageOf(state: RunState): Usage {
   const { steps: _, ...usage } = state.spent;
   return usage;

@@ -1,6 +1,6 @@
 /**
- * One event, decided. `advance` takes a run as it was read and folds the event with `step` (the only call of it that is written, I4).
- * add-rows.ts says, as rows, what has to be written with it; committer.ts writes all of it or nothing.
+ * Decides one event. `advance` takes a run as it was read and folds the event with `step`. No other code calls `step` for a commit (I4).
+ * add-rows.ts turns the result into rows, and committer.ts writes all of them or none.
  */
 import {
   activityKey,
@@ -16,7 +16,7 @@ import type { InlineActivity } from "./inline-activity.ts";
 import type { Creation } from "./rows.ts";
 import type { LoadedRun } from "./run-row.ts";
 
-/** The activity that brings an event, and the claim it was performed under. */
+/** The activity that brings an event, and the claim under which the worker performed it. */
 export interface EventSource {
   readonly id: number;
   readonly claim: number;
@@ -26,19 +26,19 @@ export interface Advance {
   readonly run: LoadedRun;
   readonly event: Event;
   readonly source: EventSource | null;
-  /** Of a run that does not exist yet. */
+  /** Set for a run that does not exist yet. */
   readonly creation: Creation | null;
-  /** Who answered, of an answered ask. */
+  /** The person who answered a question to people. */
   readonly by: string | null;
   readonly state: RunState;
   readonly commands: readonly Command[];
   readonly begun: Begun;
-  /** From now on it shares its steps with what it calls (step-pools.ts). */
+  /** From this event on, the run shares its steps with the runs it calls (step-pools.ts). */
   readonly opensPool: boolean;
   readonly aborts: boolean;
-  /** It takes back work, of which some may be a called run. */
+  /** The event takes back activities. Some of them may be calls of other runs. */
   readonly withdraws: boolean;
-  /** The inline activities that are still asked, and those that now are, which have no id yet. */
+  /** The inline activities that stay open, and the new ones, which have no id yet. */
   readonly stillOpen: readonly InlineActivity[];
   readonly opened: readonly InlineActivity[];
 }
@@ -55,7 +55,8 @@ export function advance(
   if (state === run.state) return null;
   const aborts = commands.some((command) => command.do === "abort") || state.epoch !== run.state.epoch;
   const withdraws = aborts || commands.some((command) => command.do === "void");
-  // A stopped run keeps them, though nobody may do them: resuming it asks for them again, and only here stands what they are.
+  // A stopped run keeps its inline activities, although no worker may perform them. A resume requests them again, and they are stored only
+  // here.
   const stillOpen =
     aborts && state.phase.is !== "stopped"
       ? []
@@ -76,7 +77,7 @@ function openedInline(run: LoadedRun, command: Command, at: number): InlineActiv
   return before === undefined ? null : { id: 0, ref: command.activity, kind: before.kind, at };
 }
 
-/** `ids`: one for each that was asked. */
+/** `ids`: one id per new inline activity. */
 export function withIds(one: Advance, ids: readonly number[]): Advance {
   return { ...one, opened: one.opened.map((inline, index) => ({ ...inline, id: ids[index] ?? 0 })) };
 }

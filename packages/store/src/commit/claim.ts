@@ -1,14 +1,15 @@
 /**
- * From a job to work. Pure activities are read; those that reach outside, or into the files of a session, are claimed by compare-and-set, under a lease that the
- * worker renews and a fencing token that its commit must still have.
+ * Turns a job into work. Pure activities are only read. Activities that reach outside, or into the files of a session, are claimed by
+ * compare-and-set. A claim has a lease, which the worker renews, and a fencing token, which its commit must still have.
  *
- * L1  While a lease lives nobody else gets the activity: a second delivery is told to wait. The lease of a prompt outlives its time while
- *     its holder is only paused (presence.ts). A call is paid twice only if its holder died, or lost its connection, before it stored the reply.
- * L2  A claim of an activity that was claimed and never ended says so (`interrupted`), and counts in `takeovers`.
- *     One that is only read has no claim to count: for it the delivery says how often its worker was lost.
- * L3  A job of another epoch or attempt, or of an activity that is not open, gets nothing.
- * L4  One activity, one job. What is given back, or has to wait, keeps its job, which is put off; a job of an earlier enqueue is not put off
- *     but let go, and what is ready is enqueued under the number it has.
+ * L1  While a lease is valid, no other worker gets the activity: a second delivery is told to wait. The lease of a prompt outlives its time
+ *     while its worker is only paused (presence.ts). A call is paid twice only if its worker crashed, or lost its connection, before it
+ *     stored the reply.
+ * L2  If an earlier claim never ended, the new claim reports it (`interrupted`) and counts it in `takeovers`. An activity that is only read
+ *     has no claim to count. For it, the delivery reports how often its worker was lost.
+ * L3  A job of another epoch or attempt, or of an activity that is not open, gets no work.
+ * L4  Each activity has one job. An activity that is released, or has to wait, keeps its job with a delay. A job of an earlier enqueue is
+ *     completed, not delayed. Ready activities are then enqueued with their existing enqueue count.
  */
 
 import {
@@ -32,25 +33,28 @@ import { readyRows, toJobSpec } from "./ready-jobs.ts";
 import { type Activity, columnToItem, type LoadedRun } from "./run-row.ts";
 import { formOf, refuseNewer, stateForm } from "./run-state.ts";
 
-/** What a job says of the activity; who brings it need not be a job. */
+/** What a job reports of its activity. The caller need not have a job. */
 export type Claimable = Omit<Delivery, "jobId">;
 
 export interface Claimed {
   readonly kind: "claimed";
   readonly run: LoadedRun;
   readonly activity: Activity;
-  /** An earlier holder of this attempt died, or lost its lease, in the act. */
+  /** An earlier worker of this attempt crashed, or lost its lease, while it performed the activity. */
   readonly interrupted: boolean;
   readonly takeovers: number;
 }
 
 export type Claim =
   | Claimed
-  /** Somebody holds it; ask again after so long. */
+  /** Another worker holds it. Ask again after this time. */
   | { readonly kind: "held"; readonly forMs: number }
-  /** Its time has not come. */
+  /** The activity is not due yet. */
   | { readonly kind: "early"; readonly forMs: number }
-  /** Nothing to do. `enqueues` are what the run, or the run it called, has ready: an earlier delivery may have died before it enqueued. */
+  /**
+   * There is nothing to do. `jobs`: the ready activities of the run, or of the run it called. An earlier delivery may have crashed before
+   * it enqueued them.
+   */
   | { readonly kind: "stale"; readonly jobs: readonly JobSpec[] };
 
 export interface Claimer {
@@ -90,9 +94,9 @@ interface ClaimRow extends RunColumns {
 }
 
 /**
- * What is wanted comes sorted by id, so that two claimers lock in the same order. Lateral, `offset 0` and the state of a run compared in a way
- * that hides its index: joined freely, all open runs are looked through for each activity. `limit 1` for the same reason: EXISTS in a column
- * may be answered from a hash of all calls there are.
+ * The wanted rows are sorted by id, so that two claimers lock in the same order. Three details keep the plan cheap: `lateral`, `offset 0`,
+ * and a comparison of the run's state that hides its index. Without them Postgres looks through all open runs for each activity. `limit 1`
+ * has the same reason: Postgres may answer an EXISTS in a column from a hash of all calls in the table.
  */
 const text = `
 with wanted as materialized (
@@ -123,17 +127,20 @@ select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state a
   extract(epoch from a.created_at)::float8 * 1000 as asked_at, ${runColumns}
 from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id left join taken t on t.id = a.id`;
 
-/** How an activity is claimed, for several deliveries at a time. */
+/** How to claim activities, for several deliveries at a time. */
 export interface ClaimRules {
-  /** What each delivery gets; null: it is stale (L3). Two deliveries of one activity must not be asked for together: both would get it. */
+  /**
+   * Returns a function that gives each delivery its claim. null: the delivery is stale (L3). Never pass two deliveries of one activity
+   * together: both would get it.
+   */
   ask(deliveries: readonly Claimable[]): Promise<(delivery: Claimable) => Claim | null>;
-  /** Of stale ones: what is to be enqueued. */
+  /** For stale deliveries: the jobs to enqueue. */
   readyFor(deliveries: readonly Claimable[]): Promise<readonly Claim[]>;
-  /** Inline activities as their runs have them now; null: it is none that is open. */
+  /** Inline activities as their runs have them now. null: not an open inline activity. */
   look(deliveries: readonly Claimable[]): Promise<readonly (Claim | null)[]>;
 }
 
-/** One delivery at a time; what ships is ../throughput/gather-claims.ts. */
+/** Claims one delivery at a time. Production uses ../throughput/gather-claims.ts. */
 export function createPlainClaimer(parts: ClaimerParts): Claimer {
   const rules = createClaimRules(parts);
   const inFlight = new Set<Promise<Claim>>();
@@ -197,7 +204,7 @@ export function createClaimRules({ database, definitions, clock, worker, leaseMs
     });
   }
 
-  /** null: stale (L3). */
+  /** null: the delivery is stale (L3). */
   function judge(row: ClaimRow, delivery: Claimable): Claim | null {
     if (row.epoch !== delivery.epoch || row.run_epoch !== delivery.epoch || row.attempt !== delivery.attempt)
       return null;
@@ -210,11 +217,13 @@ export function createClaimRules({ database, definitions, clock, worker, leaseMs
       return outdated ? null : { kind: "early", forMs: Math.ceil(row.early_ms) };
     }
     if (!isLeased(row.work)) return row.activity_state === "ready" ? toClaim(row, delivery.stalled ?? 0) : null;
-    // Ready, yet not taken: another claim was faster, and its lease is not in this snapshot.
+    // The activity is ready but was not claimed: another claim was faster, and its lease is not in this snapshot.
     return open && !outdated ? { kind: "held", forMs: heldFor(row.lease_ms) } : null;
   }
 
-  /** A lease that is over and was not taken belongs to a paused worker, which may die or wake up at any time: look again soon. */
+  /**
+   * An expired lease that was not taken over belongs to a paused worker. The worker may crash or wake up at any time, so check again soon.
+   */
   function heldFor(leaseLeftMs: number | null): number {
     const left = leaseLeftMs ?? leaseMs;
     return left > 0 ? Math.max(50, Math.ceil(left)) : Math.ceil(leaseMs / 3);

@@ -1,7 +1,7 @@
-/** What the statement answers (C3). */
+/** The answer of the commit statement (C3). */
 import type { WorkKind } from "@markmill/engine";
 
-/** moved: a run of C1, or one that was created. next: an activity asked for. again: a further attempt. returned: a caller to enqueue. */
+/** moved: a run of C1, or a run that was created. next: a requested activity. again: a further attempt. returned: a caller to enqueue. */
 export type CommitAnswer = MovedAnswer | NextAnswer | ReturnedAnswer;
 
 interface MovedAnswer {
@@ -22,7 +22,7 @@ export interface NextAnswer {
   readonly enqueues: number;
   readonly claim: number;
   readonly epoch: number;
-  /** By the database's clock; of `again` it is not told. */
+  /** By the database's clock. Not set for `again`. */
   readonly asked_at: number;
 }
 

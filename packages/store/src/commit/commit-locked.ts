@@ -1,4 +1,7 @@
-/** Commits one event under the locks of its run and its pools (G5, G6). There the gate lets it pass, unless its activity has another claim or is over. */
+/**
+ * Commits one event under the locks of its run and its pools (G5, G6). The precondition then holds, unless another claim holds the activity
+ * or the activity is over.
+ */
 import { inTransaction } from "../database/transaction.ts";
 import type { Committed, CommitterParts, Request } from "./committer.ts";
 import { decideWithin } from "./decide.ts";

@@ -1,6 +1,6 @@
 /**
- * Commits each event alone, by a statement of its own: the rules of committer.ts and nothing else. The tests of conformance run on it, too;
- * what ships is ../throughput/group-committer.ts.
+ * Commits each event alone, with one statement per event: the rules of committer.ts and nothing else. The conformance tests also run on it.
+ * Production uses ../throughput/group-committer.ts.
  */
 import { patiently } from "@markmill/base";
 import { translate } from "../database/store-error.ts";
@@ -22,7 +22,7 @@ import { numbered, writeDecided } from "./write-decided.ts";
 
 export function createPlainCommitter(parts: CommitterParts): Committer {
   const patience = whileAway(parts.patienceMs);
-  /** The last event of each run that is in flight (G1). */
+  /** The last event in flight of each run (G1). */
   const last = new Map<string, Promise<unknown>>();
 
   async function commit(request: Request): Promise<Committed> {
@@ -51,7 +51,7 @@ export function createPlainCommitter(parts: CommitterParts): Committer {
 
   return {
     async commit(item) {
-      // Nothing is claimed ahead (claim-ahead.ts).
+      // This committer claims nothing ahead (claim-ahead.ts).
       const request = toRequest({ ...item, claimsAhead: null });
       const { id } = request.run;
       const before = last.get(id) ?? Promise.resolve();

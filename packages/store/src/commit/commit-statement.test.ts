@@ -12,13 +12,13 @@ function statement(moved: MoveRow, more: Partial<CommitRows> = {}) {
   return commitStatement(rows, JSON.stringify);
 }
 
-it("a commit statement carries the columns that its group needs", () => {
+it("a commit statement contains only the columns that its group needs", () => {
   const parameters = [move, inline, borne, ended].map((moved) => statement(moved).values.length);
   expect(parameters).toEqual([9, 12, 12, 14]);
   expect(new Set([move, inline, borne, ended].map((moved) => statement(moved).name)).size).toBe(4);
 });
 
-it("a commit statement is one for all groups with something seldom: each is a plan of 0.3 MB on every connection", () => {
+it("all groups with rare parts share one commit statement, because each plan takes 0.3 MB per connection", () => {
   const warnings = [{ n: 1, seq: 2, part: 1, at: 1, body: {} }];
   expect(new Set([move, inline, borne, ended].map((moved) => statement(moved, { warnings }).name)).size).toBe(1);
 });

@@ -1,18 +1,19 @@
 /**
- * The one statement that moves runs. Contract:
+ * The one statement that changes ("moves") runs. Its contract:
  *
- * C1  A run moves only if it is still at the `rev` and `epoch` the decision was made on, and the activity that brought the event
- *     still has the claim it was performed under. Everything else is written only for runs that moved (`gate`), in the same commit.
- * C2  At most one row per run: the sub-statements share one snapshot and cannot touch a row twice.
- * C3  It answers with the runs that moved and the jobs to enqueue. A run that is missing from the answer did not change.
- * C4  Runs come sorted by id, so that two groups that share runs lock them in the same order. The other rows name their run by `n`,
- *     its place among the runs that move, or below zero among those that are created: comparing small integers is what the joins with
- *     `gate` spend their time on.
- * C5  What every step writes comes by the column: numbers and words in arrays, JSON texts in one text, parted by U+001E, which is never in
- *     a JSON text as itself. Rows of JSON, as the rest has, were a seventh of what a step cost the server.
+ * C1  A run moves only if it still has the `rev` and `epoch` of the decision, and if the activity that brought the event still has its
+ *     claim. All other rows are written only for runs that moved (`gate`), in the same commit.
+ * C2  Each run has at most one row. The sub-statements share one snapshot and cannot change a row twice.
+ * C3  The statement returns the runs that moved and the jobs to enqueue. A run that is missing from the answer did not change.
+ * C4  Runs are sorted by id, so that two groups that share runs lock them in the same order. The other rows name their run by `n`. For runs
+ *     that move, `n` is the index among them. For runs that are created, `n` is below zero. The joins with `gate` spend their time on
+ *     comparing small integers.
+ * C5  The columns that every step writes are passed as columns: numbers and words in arrays, JSON texts in one text. The JSON texts are
+ *     separated by U+001E, which no JSON text contains unescaped. When these columns were rows of JSON, as all other parts are, they took a
+ *     seventh of the server's time per step.
  *
- * Its parts stand in sql/, by what they write. Which of them a statement has is its shape (statement-shape.ts); each shape is prepared once
- * per connection under its number. What it answers is read by commit-answer.ts.
+ * The parts of the statement are in sql/, one file per kind of row. The shape (statement-shape.ts) is the set of parts that a statement
+ * has. Each connection prepares each shape once, under its number. commit-answer.ts reads the answer.
  */
 import { databaseNow } from "../database/database-clock.ts";
 import { combinationOf, type ListName, type Shape, shapeOf, usedLists } from "../throughput/statement-shape.ts";
@@ -41,7 +42,7 @@ const listParts: Readonly<Record<ListName, (parameter: string, shape: Shape) => 
   asks,
 };
 
-/** Numbered: the server tells names apart by their first 63 characters only. */
+/** Statement names are numbers: the server compares only the first 63 characters of a name. */
 const statements = new Map<string, Omit<Statement, "values">>();
 
 export function commitStatement(rows: CommitRows, stringify: (value: unknown) => string): Statement {

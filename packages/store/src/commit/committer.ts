@@ -1,21 +1,24 @@
 /**
- * How a run changes. Somebody asks for a commit: an event, the run as they know it, and the activity that brought the event. The event is
- * decided (decide.ts), written (write-decided.ts) and settled (settle.ts). commit-one.ts does this for one event at a time; it is
- * all that is needed to believe that commits are right. ../throughput/group-committer.ts does it for many events with one statement.
+ * How a run changes. A caller asks for a commit with an event, the run as it knows it, and the activity that brought the event. The event
+ * is decided (decide.ts), written (write-decided.ts) and settled (settle.ts). commit-one.ts does this for one event at a time. Read only
+ * that path to check that commits are right. ../throughput/group-committer.ts does it for many events with one statement.
  *
- * G1  At most one event of a run is in flight; later ones are decided on the state the earlier ones leave.
- * G2  A run that somebody else moved (gate miss) is read again and the event is decided again (read-again.ts). If it then changes nothing,
- *     it is a duplicate, late or stale, and is dropped: I2.
- * G3  An event that raises the epoch is committed in a transaction of its own, which also cancels the called runs, each by its own
- *     event, and tells the workers (NOTIFY): I6. So is one that takes back single activities, whose called runs go with them.
- * G4  One bad row fails only its own event. A decision that throws ends its own run (decide.ts).
- * G5  Every event gets its turn: one that missed the gate `mostMisses` times is decided and written under the lock of its run's row
- *     (commit-locked.ts).
- * G6  An event whose steps are counted in pools (step-pools.ts) goes there too: it is decided and written under the locks of the pools.
+ * G1  At most one event of a run is in flight. Later events are decided on the state that the earlier ones leave.
+ * G2  If another process changed the run (the commit fails its precondition), read the run and decide the event again (read-again.ts). If
+ *     the event then changes nothing, it is a duplicate, late or stale, and is dropped: I2.
+ * G3  An event that raises the epoch is committed in a transaction of its own. The transaction also cancels the called runs, each by an
+ *     event of its own, and notifies the workers (NOTIFY): I6. An event that takes back single activities is committed the same way, and
+ *     cancels the runs that those activities called.
+ * G4  One bad row fails only its own event. A decision that throws ends only its own run (decide.ts).
+ * G5  Every event gets its turn. An event that failed the precondition `mostMisses` times is decided and written under the lock of its
+ *     run's row (commit-locked.ts).
+ * G6  An event whose steps are counted in pools (step-pools.ts) is also decided and written under locks: those of the pools.
  *
- * kill -9 before the statement: nothing happened, the activity is delivered again. While it runs: Postgres commits all or nothing.
- * After it, before the jobs are enqueued: what is asked stands in its row or on its run's, and the same or another delivery, or the
- * supervisor, enqueues it; what was claimed with it (claim-ahead.ts) only the supervisor, when its lease is over. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
+ * kill -9 before the statement: nothing happened, and the activity is delivered again. During the statement: Postgres commits all or
+ * nothing. After it, before the jobs are enqueued: the requested activities are in their rows or on their run's row. The same delivery,
+ * another one, or the supervisor enqueues them. Only the supervisor enqueues an activity that was claimed ahead (claim-ahead.ts), when its
+ * lease has expired. If the reply of the statement is lost, it is sent again, fails the precondition, and G2 finds the event already
+ * folded.
  */
 import type { Event, JobSpec, WorkQueue } from "@markmill/engine";
 import type { PoolClient } from "pg";
@@ -36,24 +39,24 @@ export interface Commit {
   /** null: an event from outside (started, cancelled, limited …). */
   readonly source: EventSource | null;
   readonly creation?: Creation;
-  /** Who answered an ask. */
+  /** The person who answered a question. */
   readonly by?: string;
-  /** Of a creation whose steps are counted in pools: asked under their locks; false: nothing is made. */
+  /** For a creation whose steps are counted in pools: called under their locks. false: no run is created. */
   readonly allows?: ((on: PoolClient) => Promise<boolean>) | null;
-  /** Whoever commits goes on with an activity of this queue: the first that can be claimed ahead is (claim-ahead.ts). */
+  /** The worker continues with an activity of this queue. The commit claims the first one that it can claim ahead (claim-ahead.ts). */
   readonly claimsAhead?: WorkQueue | null;
 }
 
 export type Committed =
-  /** `run` is the run after the event. `enqueues` are to be enqueued before the job is acknowledged. */
+  /** `run` is the run after the event. `jobs` must be enqueued before the job is acknowledged. */
   | {
       readonly kind: "committed";
       readonly run: LoadedRun;
       readonly jobs: readonly JobSpec[];
-      /** What was claimed with it; its spec is among the enqueues. */
+      /** The activity that this commit claimed ahead. Its job is among `jobs`. */
       readonly claimedAhead: ClaimedAhead | null;
     }
-  /** Nothing changed; `enqueues` are what the run has ready, should an earlier delivery have died before it enqueued. */
+  /** Nothing changed. `jobs`: the ready activities of the run. An earlier delivery may have crashed before it enqueued them. */
   | { readonly kind: "dropped"; readonly jobs: readonly JobSpec[] };
 
 export interface Committer {
@@ -67,21 +70,21 @@ export interface CommitterParts {
   readonly cache: RunCache;
   readonly clock: DatabaseClock;
   readonly ids: ActivityIds;
-  /** Who claims what it claimsAhead, and for how long. */
+  /** The worker that claims ahead, and for how long. */
   readonly worker: string;
   readonly leaseMs: number;
-  /** How long an unreachable database is waited for before a commit fails. */
+  /** How long to wait for an unreachable database before a commit fails. */
   readonly patienceMs: number;
   readonly onMoved: (runIds: Iterable<string>) => void;
-  /** Told of every event of this process once it is committed, with the run after it; for whoever watches. */
+  /** Called for every event of this process after its commit, with the run after the event. For watchers. */
   readonly onCommitted?: OnCommitted | undefined;
-  /** A root run that pays from a batch's budget has ended. */
+  /** Called when a root run that pays from a batch's budget has ended. */
   readonly onBatchRunEnded: () => void;
 }
 
 export type OnCommitted = (run: LoadedRun, event: Event, source: EventSource | null) => void;
 
-/** A commit with nothing left out. */
+/** A commit with all its defaults filled in. */
 export interface Request extends Required<Omit<Commit, "creation">> {
   readonly creation: Creation | null;
   /** The event as JSON. */
@@ -94,5 +97,5 @@ export function toRequest(item: Commit): Request {
   return { run, event, body, source, creation, by, claimsAhead, allows };
 }
 
-/** G5. */
+/** See G5. */
 export const mostMisses = 3;

@@ -1,6 +1,6 @@
 /**
- * An event, decided. A decision that throws is a defect of ours, and would come back with every delivery: it ends its own run, by an event
- * that depends on nothing (`run.broken`), and no other run of the group notices.
+ * Decides an event. A decision that throws is a defect of Markmill and would return with every delivery. Therefore it ends its own run with
+ * an event that depends on nothing (`run.broken`), and no other run of the group is affected.
  */
 import type { Event } from "@markmill/engine";
 import { toJson } from "../database/neutral.ts";
@@ -15,7 +15,7 @@ export interface Decision {
   readonly body: string;
 }
 
-/** null: the event changes nothing. `body`: the event as JSON, where it is known. */
+/** null: the event changes nothing. `body`: the event as JSON, if it is known. */
 export function decideEvent(
   run: LoadedRun,
   event: Event,
@@ -34,7 +34,7 @@ export function decideEvent(
   }
 }
 
-/** Of a commit that somebody asked for. */
+/** The decision on a requested commit. */
 export interface Decided extends Decision {
   readonly request: Request;
 }
@@ -50,7 +50,7 @@ export function decideRequest(request: Request): Decided | null {
   return created === null ? null : { request, advance: created, body };
 }
 
-/** An event that would begin more steps than there is room for is decided again, told how many may begin. */
+/** If an event would begin more steps than there is room for, decide it again with the number of steps that may begin. */
 export function decideWithin(request: Request, room: number | null): Decided | null {
   const decided = decideRequest(request);
   if (decided === null || room === null || fitsRoom(decided.advance, room)) return decided;

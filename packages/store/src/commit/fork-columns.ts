@@ -1,13 +1,13 @@
-/** What each column of a forked run and its record comes from. A column that is new in the schema does not compile until it has an answer. */
+/** The source of each column of a forked run and its record. A new column in the schema does not compile until it is listed here. */
 import { columns } from "../schema/columns.ts";
 
-/** `copied` as it was; `written` by write-fork.ts; `usual`: what the table gives a new row. */
+/** `copied`: unchanged. `written`: by write-fork.ts. `usual`: the default of the table. */
 type Origin = "copied" | "written" | "usual";
 type Origins<Table extends keyof typeof columns> = Readonly<Record<keyof (typeof columns)[Table], Origin>>;
 
 const runs: Origins<"runs"> = {
   ...{ tenant: "copied", depth: "copied", labels: "copied", options: "copied", submission: "copied" },
-  // It may go on with another definition.
+  // The fork may continue with another definition.
   ...{ definitionHash: "written", program: "written", name: "written" },
   ...{
     id: "written",
@@ -26,7 +26,7 @@ const runs: Origins<"runs"> = {
     status: "written",
   },
   ...{ phase: "written", steps: "written", startedAt: "written", inline: "written", deadline: "written" },
-  // Nobody has enqueued it, and nothing has come of it.
+  // The fork was not enqueued yet, and it has no result yet.
   ...{ parentJob: "usual", word: "usual", result: "usual", reason: "usual", createdAt: "usual", endedAt: "usual" },
   ...{ enqueues: "usual", enqueuedAt: "usual" },
 };
@@ -37,7 +37,7 @@ const events: Origins<"events"> = {
   askedAt: "copied",
 };
 
-/** Of those that were done. */
+/** The finished activities. */
 const activities: Origins<"activities"> = {
   ...{ runId: "written", rootId: "written" },
   ...{ node: "copied", generation: "copied", item: "copied", attempt: "copied", kind: "copied", queue: "copied" },
@@ -50,7 +50,7 @@ const activities: Origins<"activities"> = {
     claimedAt: "copied",
   },
   ...{ work: "copied", outcome: "copied", usage: "copied", seq: "copied", createdAt: "copied", endedAt: "copied" },
-  // An id of its own; leases, jobs and trouble are over.
+  // Each copy has an id of its own. Leases, jobs and trouble do not carry over.
   ...{ id: "usual", leaseUntil: "usual", notBefore: "usual", enqueues: "usual", enqueuedAt: "usual", readyAt: "usual" },
   trouble: "usual",
 };

@@ -1,4 +1,4 @@
-/** Inline activities: the ones that need nothing but their run. */
+/** Inline activities: activities that need only their run. */
 import {
   type ActivityRef,
   type InlineKind,
@@ -10,19 +10,19 @@ import {
 import type { Activity, LoadedRun } from "./run-row.ts";
 
 /**
- * An activity that needs nothing but its run. It stands on the run's row until it is done; then the event that ended it is its row. The
- * others have a row of their own, because they are claimed, leased, or wait.
+ * An activity that needs only its run. It is stored on the run's row until it is done. Then the event that ended it is its record. All
+ * other activities have a row of their own, because they are claimed, leased, or wait.
  */
 export interface InlineActivity {
-  /** From the same sequence as the ids of rows. */
+  /** Taken from a sequence of its own, far above the ids of rows. */
   readonly id: number;
   readonly ref: ActivityRef;
   readonly kind: InlineKind;
-  /** When it was asked for. */
+  /** The time of its request. */
   readonly at: number;
 }
 
-/** Where they wait. */
+/** The queue of all inline activities. */
 export const inlineQueue: WorkQueue = "control";
 
 export function toActivity(run: LoadedRun, { id, ref, kind, at }: InlineActivity): Activity {
@@ -45,7 +45,7 @@ export function toInlineJob(run: LoadedRun, { id, ref, kind }: InlineActivity, d
   };
 }
 
-/** An inline activity as it stands on its run's row. */
+/** An inline activity as the run's row stores it. */
 export interface InlineColumn {
   readonly id: number;
   readonly node: string;

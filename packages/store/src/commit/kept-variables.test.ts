@@ -5,41 +5,41 @@ import { inState, type Variables, variableWrites } from "./kept-variables.ts";
 const long = "x".repeat(200);
 const many = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`V${index}`, "1"]));
 
-describe("kept variables", () => {
-  it("keeps a short one in the state and writes no row for it", () => {
+describe("storage of variables", () => {
+  it("a short variable is kept in the state and gets no row", () => {
     expect(inState({ N: "1", TEXT: long })).toEqual({ N: "1" });
     expect(variableWrites({ N: "0" }, { N: "1" }, false)).toEqual([]);
   });
 
-  it("writes a row for a long one, and only when it changes", () => {
+  it("a long variable gets a row, which is written only when the variable changes", () => {
     expect(variableWrites({}, { TEXT: long }, false)).toEqual([{ name: "TEXT", value: long }]);
     expect(variableWrites({ TEXT: long }, { TEXT: long, N: "1" }, false)).toEqual([]);
   });
 
-  it("writes a row when a short one has grown long", () => {
+  it("a short variable gets a row when it grows long", () => {
     expect(variableWrites({ TEXT: "x" }, { TEXT: long }, false)).toEqual([{ name: "TEXT", value: long }]);
   });
 
-  it("gives all their rows when there are too many for the state", () => {
+  it("all variables get rows when there are too many for the state", () => {
     const twenty = Object.fromEntries(Object.entries(many).slice(0, 20));
     expect(inState(many)).toEqual({});
     expect(variableWrites(twenty, many, false)).toHaveLength(21);
     expect(variableWrites(many, twenty, false)).toEqual([{ name: "V20", value: null }]);
   });
 
-  it("says of every variable that is no longer set that it is not", () => {
+  it("every variable that is no longer set is reported as unset", () => {
     expect(variableWrites({ N: "1", TEXT: long }, {}, false)).toEqual([
       { name: "N", value: null },
       { name: "TEXT", value: null },
     ]);
   });
 
-  it("gives the short ones their rows when the run ends", () => {
+  it("short variables get their rows when the run ends", () => {
     expect(variableWrites({ N: "1", TEXT: long }, { N: "1", TEXT: long }, true)).toEqual([{ name: "N", value: "1" }]);
     expect(variableWrites(null, { N: "1" }, true)).toEqual([{ name: "N", value: "1" }]);
   });
 
-  it("takes any name", () => {
+  it("a variable may have any name", () => {
     const odd: Variables = JSON.parse('{"__proto__":"1","constructor":"2"}');
     expect(Object.entries(inState(odd))).toEqual([
       ["__proto__", "1"],
@@ -48,7 +48,7 @@ describe("kept variables", () => {
     expect(variableWrites({}, odd, true)).toHaveLength(2);
   });
 
-  it("is read as it was written, after any history", () => {
+  it("a variable reads back as written after any history", () => {
     const name = fc.constantFrom(...Array.from({ length: 24 }, (_, index) => `V${index}`), "__proto__");
     const value = fc.oneof(fc.constant(""), fc.string({ maxLength: 8 }), fc.constantFrom(long, `${long}y`));
     const variables = fc.dictionary(name, value, { maxKeys: 25 });

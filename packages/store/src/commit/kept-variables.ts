@@ -1,18 +1,18 @@
 /**
- * Where a variable is kept.
+ * Where a variable is stored.
  *
- * V1  While a run is open its short variables stand in its state, which every step writes anyway; a long one has a row, so that a step
- *     does not write again what it did not change. Counters and marks are short, texts of models and students are long.
- * V2  Once the run has ended every variable has its row, for search, and none stands in the state.
- * V3  Where a variable stands claimsAhead from the variables alone, so that whoever reads a run knows it. In the state goes before a row: a row may
- *     be left from when the variable was longer. Who lowers `longest` or `most` changes where those of open runs are thought to be: migrate
- *     them.
+ * V1  While a run is open, its short variables are in its state, which every step writes anyway. A long variable has a row, so that a step
+ *     writes it only when it changes. Counters and marks are short. Texts of models and students are long.
+ * V2  Once the run has ended, every variable has its row, for search, and the state holds none.
+ * V3  The variables alone decide where each one is stored, so every reader can compute it. The state wins over a row: a row may be left
+ *     from when the variable was longer. If you lower `longest` or `most`, readers look for variables of open runs in other places than
+ *     before. Add a migration for them.
  */
 export type Variables = Readonly<Record<string, string>>;
 
-/** Characters of a name and its value. */
+/** Characters of a name and its value together. */
 const longest = 100;
-/** With more variables than this, all have rows: the state stays well below the size from which Postgres compresses it. */
+/** With more variables than this, all of them have rows. The state then stays well below the size at which Postgres compresses it. */
 const most = 20;
 
 type Standing = (name: string, value: string) => boolean;
@@ -33,7 +33,7 @@ export interface VariableWrite {
   readonly value: string | null;
 }
 
-/** The rows that have to be written. before, null: of a run that is created. */
+/** The rows to write. `before` is null for a run that is created. */
 export function variableWrites(before: Variables | null, after: Variables, ended: boolean): VariableWrite[] {
   const writes: VariableWrite[] = [];
   if (before === after && !ended) return writes;

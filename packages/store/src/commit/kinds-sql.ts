@@ -1,4 +1,4 @@
-/** What kinds of work answer (engine's work-kinds.ts), as conditions on activities. */
+/** The answers of engine's work-kinds.ts, as SQL conditions on activities. */
 import { kindsWhere } from "@markmill/engine";
 
 const isOneOf = (alias: string, kinds: readonly string[]) =>

@@ -1,4 +1,4 @@
-/** Reads runs as they are now, for a decision. */
+/** Reads the current state of runs, for a decision. */
 
 import type { Json } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
@@ -68,7 +68,7 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
 
 const byId = `select ${runColumns} from runs r where r.id = any($1)`;
 const lockText = "select r.id from runs r where r.id = any($1) order by r.id for update";
-/** Lateral and `offset 0`: joined freely, a young table is planned as a scan of all activities. */
+/** `lateral` and `offset 0`: with a plain join, Postgres plans a scan of all activities while the table is new. */
 const openTree = `
   with recursive tree as (
     select id from unnest($1::text[]) as id
@@ -95,21 +95,24 @@ export async function loadRuns(
   return toMap(rows, definitions);
 }
 
-/** Locked until the transaction ends. Read in a statement of its own: one that waited for a lock has variables of before the wait. */
+/**
+ * Locks the run until the transaction ends. Then a second statement reads it: a statement that waited for the lock would see the variables
+ * of before the wait.
+ */
 export async function lockRun(on: PoolClient, definitions: Definitions, id: string): Promise<LoadedRun | undefined> {
   await on.query(lockText, [[id]]);
   return (await loadRuns(on, definitions, [id])).get(id);
 }
 
 /**
- * Locks a run and the open runs it called, down the tree, in the order of their ids. Whoever takes back work does this first: the end of a
- * called run locks that run and then the calling activity, so that activity must not be locked before the called run is.
+ * Locks a run and the open runs below it, in the order of their ids. Call this before taking back activities. The end of a called run locks
+ * that run and then the calling activity, so the calling activity must not be locked before the called run.
  */
 export async function lockTree(on: PoolClient, ids: readonly string[]): Promise<void> {
   await on.query(lockTreeText, [ids]);
 }
 
-/** The open runs that a run called, down the tree, as they are now. */
+/** The open runs below a run, as they are now. */
 export async function loadCallees(on: Pool, definitions: Definitions, id: string): Promise<readonly LoadedRun[]> {
   const text = `${openTree} select id from tree where id <> $2`;
   const { rows } = await on.query<{ id: string }>(text, [[id], id]);
@@ -118,7 +121,9 @@ export async function loadCallees(on: Pool, definitions: Definitions, id: string
   return [...(await loadRuns(on, definitions, below)).values()];
 }
 
-/** Open runs whose calling activity, of one of the given runs, no longer waits for them; locked until the transaction ends. */
+/**
+ * Open runs that were called by an activity of the given runs which no longer waits for them. They stay locked until the transaction ends.
+ */
 export async function lockOrphans(
   on: PoolClient,
   definitions: Definitions,

@@ -1,6 +1,6 @@
 /**
- * Activities whose job may be lost: found, left for another while, or enqueued again, wherever they stand. Those on their run's row have
- * one count of enqueues and one time of enqueuing in common. kill -9 after a count was raised and before the enqueue: it is found quiet again.
+ * Finds activities whose job may be lost, postpones the next check, or enqueues them again. Activities on their run's row share one count
+ * of enqueues and one enqueue time. kill -9 between raising the count and the enqueue: the next search finds the activity again.
  */
 import type { JobSpec } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
@@ -8,23 +8,29 @@ import { queryDatabase } from "../database/query-database.ts";
 import { type JobRow, jobColumns, toJobSpec } from "./ready-jobs.ts";
 
 export interface QuietActivity extends JobSpec {
-  /** For how long its lease has been over; null: nobody holds it. */
+  /** How long ago its lease expired. null: it has no lease. */
   readonly leaseOverMs: number | null;
 }
 
-/** Of activities `a` and their runs `r`. */
+/** Columns of activities `a` and their runs `r`. */
 export const rowColumns = jobColumns.replaceAll("a.parent_", "r.parent_");
-/** Of inline activities `l` and their runs `r`. */
+/** Columns of inline activities `l` and their runs `r`. */
 export const inlineColumns = `'control' as queue, r.id as run_id, l.id, r.epoch, l.attempt, r.enqueues, r.parent_job, r.parent_activity_id,
   0::float8 as delay_ms`;
 export const inlineOfRun = "json_to_recordset(r.inline) as l(id bigint, attempt integer)";
-/** The open run `r` of an activity `a`. Lateral and `offset 0`: the runs of what is quiet are looked up, and not what is quiet in each open run. */
+/**
+ * The open run `r` of an activity `a`. With `lateral` and `offset 0`, Postgres looks up the run of each possibly lost job. Without them, it
+ * would search each open run for possibly lost jobs.
+ */
 export const ofOpenRun = `cross join lateral (
   select r.* from runs r where r.id = a.run_id and r.status || '' = 'doing' and r.epoch = a.epoch offset 0) r`;
-// Of the statement: an index of times is then read no further.
+// The time at which the statement began is constant, so Postgres stops reading an index of times at that point.
 const enqueuedBefore = "statement_timestamp() - $1::integer * interval '1 millisecond'";
 
-/** Activities that are ready, or whose lease is over, and were not enqueued for `quietMs`. Ask the queue which of them it still has. */
+/**
+ * Activities that are ready, or whose lease has expired, and that were not enqueued for `quietMs`. Ask the queue which of their jobs it
+ * still has.
+ */
 export async function quietActivities(
   database: Database,
   quietMs: number,
@@ -45,8 +51,8 @@ export async function quietActivities(
        from activities a ${ofOpenRun}
        where a.state = 'claimed' and a.lease_until < clock_timestamp() and a.enqueued_at < ${enqueuedBefore}
        order by a.lease_until limit $2)`),
-    // All open runs are looked through: an index by the time of the last enqueue would have to be written with every step. The oldest activity
-    // counts: a run that goes on in one branch may have lost the job of another. Runs are chosen before what stands on them is read.
+    // This reads all open runs: an index on the last enqueue time would have to be written with every step. The oldest activity counts: a
+    // run that continues in one branch may have lost the job of another. The runs are selected before their inline activities are read.
     query(`
       select ${inlineColumns}, null::float8 as lease_over_ms
       from (
@@ -70,8 +76,8 @@ const toList = (activities: readonly Enqueued[]) =>
   JSON.stringify(activities.map(({ activityId: id, runId: run, enqueues }) => ({ id, run, enqueues })));
 
 /**
- * Those the queue still has: they are quiet only after another while. A row that somebody has locked is changing: it is left out. So this never waits for a
- * claim or a commit, which lock their rows in another order.
+ * The queue still has these jobs: check them again only after another interval. A row that is locked is changing and is left out. So this
+ * statement never waits for a claim or a commit, which lock their rows in another order.
  */
 export async function leaveQuiet(database: Database, quiet: readonly Enqueued[]): Promise<void> {
   if (quiet.length === 0) return;
@@ -92,8 +98,9 @@ export async function leaveQuiet(database: Database, quiet: readonly Enqueued[])
 }
 
 /**
- * Those the queue has lost get a new enqueue, under a new job id. Only what is still as it was seen. Others on the same run's row, which were not
- * lost, have the new count as well and may be enqueued twice, which is harmless. A locked row is left for the next look, as in `leaveQuiet`.
+ * The queue has lost these jobs: enqueue them again, under a new job id. This touches only activities that have not changed since they were
+ * found. Other activities on the same run's row also get the new count and may be enqueued twice, which is harmless. A locked row is left
+ * for the next search, as in `leaveQuiet`.
  */
 export async function enqueueAgain(database: Database, lost: readonly Enqueued[]): Promise<readonly JobSpec[]> {
   if (lost.length === 0) return [];

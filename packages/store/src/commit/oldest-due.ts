@@ -1,12 +1,13 @@
-/** For how long work waits that nobody takes: what tells a worker that it is stalled. */
+/** Measures how long due activities have waited without a claim. A worker uses it to detect that it is stalled. */
 import type { Database } from "../database/database.ts";
 import { queryNamed } from "../database/query-database.ts";
 import { inlineQueue } from "./inline-activity.ts";
 import { ofOpenRun } from "./lost-jobs.ts";
 
 /**
- * The oldest of those that have rows, and some of those that stand on their runs: looking through every open run would cost more than it tells.
- * Of queued runs nothing is due. What is done is never looked at, however much of it there is. A row that is left of a run that is over or gone is not due.
+ * Checks the oldest activities that have rows, and a sample of those on their runs: reading every open run would cost too much. Queued runs
+ * have no due activities. Finished activities are never read, whatever their number. A leftover row of a run that has ended or was deleted
+ * is not due.
  */
 const text = `
 with rows as (
@@ -22,7 +23,9 @@ with rows as (
 select coalesce(max(extract(epoch from clock_timestamp() - since)), 0)::float8 * 1000 as ms
 from (select since from rows union all select since from inline) due`;
 
-/** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. A worker that hears nothing then is stalled. */
+/**
+ * How long the oldest activity of these queues has been ready and due, in ms. 0: none. A worker that receives no job meanwhile is stalled.
+ */
 export async function oldestDue(database: Database, queues: readonly string[]): Promise<number> {
   const rows = await queryNamed<{ ms: number }>(database, "Looking for due activities", "oldest-due", text, [queues]);
   return Math.max(0, Math.round(rows[0]?.ms ?? 0));

@@ -1,11 +1,11 @@
-/** SQL: ids of open runs in which a variable has a value. Where it stands is the matter of this folder (kept-variables.ts). */
+/** SQL: ids of open runs in which a variable has a value. Only this folder knows where a variable is stored (kept-variables.ts). */
 import { toJson } from "../database/neutral.ts";
 
 const open = "r.status in ('created', 'doing', 'stopped')";
 
 /**
- * A state is parsed only where the value's text occurs in it: of 200,000 open runs that takes away nearly all of the work. The text is the
- * one our states are written with. `p` gives a value its place among the statement's parameters.
+ * Parses a state only if it contains the text of the value. With 200,000 open runs this avoids nearly all of the work. Our states are
+ * written with the same text. `p` adds a value to the statement's parameters.
  */
 export function openRunsWith(p: (value: unknown) => string, name: string, value: string): string {
   const [named, wanted] = [`${p(name)}::text`, `${p(value)}::text`];

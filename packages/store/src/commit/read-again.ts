@@ -1,6 +1,6 @@
 /**
- * Runs that somebody else moved, as they are now (G2). An event is fenced off when its activity is over or somebody else's, or its run is
- * gone: it is dropped then.
+ * Reads the current state of runs that another process changed (G2). An event is fenced off, and dropped, if its activity is over or held
+ * by another claim, or if its run no longer exists.
  */
 
 import { translate } from "../database/store-error.ts";
@@ -16,7 +16,7 @@ interface SourceRow {
   readonly state: string;
 }
 
-/** Of each request: its run as it is now; null: the event is fenced off. */
+/** For each request: its run as it is now. null: the event is fenced off. */
 export async function readAgain(
   { database, definitions, cache }: CommitterParts,
   requests: readonly Request[],
@@ -39,14 +39,14 @@ export async function readAgain(
   });
 }
 
-/** The activity that brought the event is over, or somebody else's. An inline one is what its run says it is. */
+/** The activity that brought the event is over, or another claim holds it. An inline activity is fenced by the data of its run. */
 function isFenced(run: LoadedRun, source: EventSource | null, rows: ReadonlyMap<number, SourceRow>): boolean {
   if (source === null || run.inline.some(({ id }) => id === source.id)) return false;
   const row = rows.get(source.id);
   return row === undefined || row.claim !== source.claim || row.state === "done" || row.state === "void";
 }
 
-/** Nothing changed. Whoever brought the event enqueues what its run has ready: an earlier delivery may have died before it enqueued. */
+/** Nothing changed. The caller enqueues the ready activities of the run: an earlier delivery may have crashed before it enqueued them. */
 export async function dropped({ database }: CommitterParts, { run, creation }: Request): Promise<Committed> {
   try {
     return { kind: "dropped", jobs: creation === null ? await readyJobs(database.hot, [run.id]) : [] };

@@ -1,4 +1,4 @@
-/** What runs have ready, as jobs under the ids they already have: enqueuing them again is harmless. */
+/** The ready activities of runs, as jobs under their existing ids. Enqueuing them again is harmless. */
 import type { JobSpec, QueueName } from "@markmill/engine";
 import type { Pool } from "pg";
 
@@ -14,14 +14,17 @@ export interface JobRow {
   readonly delay_ms: number;
 }
 
-/** Every delivery that finds nothing to do enqueues these; what is beyond is found by the supervisor. */
+/** Every delivery that finds nothing to do enqueues these. The supervisor finds the rest. */
 const mostPerRun = 100;
 
-/** Of `open_activities` `a`. */
+/** Columns of `open_activities` `a`. */
 export const jobColumns = `a.queue, a.run_id, a.id, a.epoch, a.attempt, a.enqueues, a.parent_job, a.parent_activity_id,
   greatest(0, extract(epoch from coalesce(a.not_before, clock_timestamp()) - clock_timestamp()) * 1000)::float8 as delay_ms`;
 
-/** The state is compared in a way that hides the index of all that is ready: a plan made while it was empty would scan it for every run. */
+/**
+ * The state is compared in a way that hides the index of all ready activities: a plan made while the table was empty would scan that index
+ * for every run.
+ */
 const readyOf = (run: string) =>
   `select ${jobColumns} from open_activities a where a.run_id = ${run} and a.state || '' = 'ready' limit ${mostPerRun}`;
 
@@ -30,7 +33,7 @@ select ready.* from runs r cross join lateral (${readyOf("r.id")}) ready where r
 union all
 select ready.* from runs r cross join lateral (${readyOf("r.id")}) ready where r.parent_activity_id = any($2)`;
 
-/** Of the given runs, and of the runs that the given activities have called. */
+/** For the given runs, and for the runs that the given activities have called. */
 export async function readyJobs(
   pool: Pool,
   runIds: readonly string[],

@@ -1,11 +1,11 @@
-/** What a commit writes, as rows: each group of events is one `CommitRows`, and commit-statement.ts makes one statement of it. */
+/** The rows of a commit. Each group of events is one `CommitRows`, and commit-statement.ts turns it into one statement. */
 import type { InlineKind, Parked, WorkKind, WorkQueue } from "@markmill/engine";
 import type { AuditAsked } from "../access/audit.ts";
 import type { columns } from "../schema/columns.ts";
 import type { RunRow } from "../schema/row-types.ts";
 import type { InlineColumn } from "./inline-activity.ts";
 
-/** What every event writes of a run, and of itself. What is absent, here and below, is null, false or 0. */
+/** The columns that every event writes of its run and of itself. Here and below, an absent field means null, false or 0. */
 interface RunWrite {
   readonly id: string;
   readonly epoch: number;
@@ -17,7 +17,7 @@ interface RunWrite {
   readonly at: number;
 }
 
-/** Epoch, status and phase: absent where they stay. */
+/** Epoch, status and phase: absent if they do not change. */
 type StatusChange = Pick<RunWrite, "epoch" | "status" | "phase">;
 
 export interface MoveRow extends Omit<RunWrite, keyof StatusChange>, Partial<StatusChange> {
@@ -25,7 +25,7 @@ export interface MoveRow extends Omit<RunWrite, keyof StatusChange>, Partial<Sta
   readonly from_epoch: number;
   readonly activity?: number;
   readonly claim?: number;
-  /** The activity is over; not where the same event asks for its next attempt. */
+  /** The activity is over. Not set if the same event asks for its next attempt. */
   readonly settles?: boolean;
   readonly aborts?: boolean;
   /** The inline activity that the event ended. */
@@ -34,9 +34,9 @@ export interface MoveRow extends Omit<RunWrite, keyof StatusChange>, Partial<Sta
   readonly asked_at?: number;
 }
 
-/** What few events change of a run. */
+/** Columns of a run that few events change. */
 export interface RareWrite {
-  /** infinity: none while the run only waits. */
+  /** infinity: no deadline while the run only waits. */
   readonly deadline?: number | "infinity";
   readonly word?: string | null;
   readonly result?: string | null;
@@ -45,7 +45,7 @@ export interface RareWrite {
 
 type RunColumn = (typeof columns.runs)[keyof typeof columns.runs]["name"];
 
-/** Columns of a run that whoever makes it says. */
+/** Columns of a run that the request to create it sets. */
 const requestedColumns = [
   "id",
   "root_id",
@@ -66,7 +66,7 @@ const requestedColumns = [
   "pools",
 ] as const satisfies readonly RunColumn[];
 
-/** Those too that its first event gives it. All come as they are stored. */
+/** The columns from the request, and those that the run's first event sets. All have the form in which they are stored. */
 export const givenColumns = [
   ...requestedColumns,
   "epoch",
@@ -79,19 +79,19 @@ export const givenColumns = [
   "inline",
 ] as const satisfies readonly RunColumn[];
 
-/** A run to be made: its columns, the key it was asked for with, and what the audit log is told of it. */
+/** A run to create: its columns, the idempotency key of the request, and its entry in the audit log. */
 export interface Creation extends Pick<RunRow, (typeof requestedColumns)[number]> {
   readonly idempotency_key: string | null;
   readonly request_hash: string | null;
-  /** null: nobody's request, or its entry is written elsewhere. */
+  /** null: no person asked for the run, or other code writes the audit entry. */
   readonly audit: AuditAsked | null;
-  /** It waits for its turn: nothing of it is enqueued (shares/admit-runs.ts). */
+  /** The run waits for a slot of its tenant: none of its activities is enqueued (shares/admit-runs.ts). */
   readonly queued: boolean;
 }
 
 interface CreationRow extends Creation, Omit<RunWrite, "id">, RareWrite {
   readonly inline?: readonly InlineColumn[];
-  /** Where the calling activity goes: waiting, or ready at once when the callee ended as it started. */
+  /** The next state of the calling activity: waiting, or ready at once if the called run ended as it started. */
   readonly caller_state: "waiting" | "ready" | null;
   readonly caller_outcome: unknown;
   readonly caller_usage: unknown;
@@ -109,14 +109,14 @@ interface NextRow {
   readonly state: "ready" | "waiting" | "claimed";
   readonly not_before: number | null;
   readonly work: unknown;
-  /** Of a run that is queued. */
+  /** The run is queued. */
   readonly queued?: true;
-  /** Of one that is claimed with it (claim-ahead.ts). */
+  /** The worker that claims it ahead (claim-ahead.ts). */
   readonly claimed_by?: string;
   readonly lease_ms?: number;
 }
 
-/** A further attempt at work that its activity still has. */
+/** A further attempt of the work that its activity already has. */
 interface RetryRow {
   readonly n: number;
   readonly node: string;
@@ -124,13 +124,13 @@ interface RetryRow {
   readonly item: number;
   readonly attempt: number;
   readonly not_before: number | null;
-  /** What it waits for, told to people. Held: it waits for a resume, and no job is enqueued. */
+  /** The reason for waiting, for people. If it is held, it waits for a resume, and no job is enqueued. */
   readonly trouble?: Parked;
   /** It waits for runs that its model called, and no job is enqueued. */
   readonly awaits?: true;
 }
 
-/** Work that is no longer wanted, while the rest of its run goes on. */
+/** An activity that is no longer wanted while the rest of its run continues. */
 interface VoidRow {
   readonly n: number;
   readonly node: string;
@@ -162,7 +162,7 @@ interface MessageRow {
   readonly thread: string;
   readonly agent: string;
   readonly role: string;
-  /** null: the text of the activity's own work. */
+  /** null: the text is the one of the activity's own work. */
   readonly text: string | null;
   readonly node: string;
   readonly generation: number;
@@ -189,13 +189,13 @@ export interface AskRow {
 
 export interface CommitRows {
   readonly moves: MoveRow[];
-  /** By place: of `moves`. JSON; empty: nothing. */
+  /** One JSON text per row of `moves`. Empty: none. */
   readonly states: string[];
   readonly bodies: string[];
   readonly inlines: string[];
   readonly rares: string[];
   readonly creations: CreationRow[];
-  /** By place: of `creations`. */
+  /** One JSON text per row of `creations`. */
   readonly createdStates: string[];
   readonly createdBodies: string[];
   readonly next: NextRow[];

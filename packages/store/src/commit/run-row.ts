@@ -1,4 +1,4 @@
-/** Runs and activities as the hot path holds them. */
+/** Runs and activities as the write path holds them. */
 import {
   type ActivityRef,
   initialState,
@@ -12,13 +12,13 @@ import {
 } from "@markmill/engine";
 import type { InlineActivity } from "./inline-activity.ts";
 
-/** A run as it was at `rev`. Immutable: whatever is decided on it is committed only if the run is still at that `rev`. */
+/** A run as it was at `rev`. Immutable: a decision on it is committed only if the run is still at that `rev`. */
 export interface LoadedRun {
   readonly id: string;
   readonly rootId: string;
-  /** Whose it is, as all its tree. */
+  /** The tenant of the whole tree. */
   readonly tenant: string;
-  /** Events folded. */
+  /** The number of folded events. */
   readonly rev: number;
   readonly state: RunState;
   readonly program: Program;
@@ -26,15 +26,15 @@ export interface LoadedRun {
   readonly path: string;
   readonly definitionHash: string;
   readonly parent: ParentCall | null;
-  /** Budgets that pay for this run: the root run's, and a batch's. */
+  /** Budgets that pay for this run: the one of the root run, and the one of a batch. */
   readonly budgets: readonly string[];
-  /** Runs whose step pools its steps are counted in (step-pools.ts). */
+  /** Runs whose step pools count the steps of this run (step-pools.ts). */
   readonly pools: readonly string[];
-  /** What the request asked of the edges (model, sandbox, script …), shared by the whole tree. */
+  /** What the request set for models, sandbox, script and others, shared by the whole tree. */
   readonly options: Json;
-  /** Asked and not answered; of a stopped run, what will be asked again. The oldest first. */
+  /** The open inline activities, the oldest first. For a stopped run: those that a resume requests again. */
   readonly inline: readonly InlineActivity[];
-  /** Of its inline activities; see JobSpec. */
+  /** The enqueue count of its inline activities; see JobSpec. */
   readonly enqueues: number;
 }
 
@@ -43,7 +43,7 @@ export function unstarted(run: Omit<LoadedRun, "rev" | "state" | "inline" | "enq
   return { ...run, rev: 0, state: initialState, inline: [], enqueues: 1 };
 }
 
-/** The CALL activity that waits for this run, as it was when it called; `job` is its queue job's id, opaque here. */
+/** The CALL activity that waits for this run, as it was when it called. `job` is its queue job's id, opaque here. */
 interface ParentCall {
   readonly activityId: number;
   readonly attempt: number;
@@ -57,18 +57,18 @@ export interface Activity {
   readonly ref: ActivityRef;
   readonly kind: WorkKind;
   readonly epoch: number;
-  /** Fencing token: an older claim's result is dropped. */
+  /** Fencing token: the result of an older claim is dropped. */
   readonly claim: number;
   readonly enqueues: number;
   readonly work: Work;
-  /** Of a CALL whose callee has ended. */
+  /** For a CALL whose called run has ended. */
   readonly outcome: Outcome | null;
   readonly usage: Usage | null;
-  /** It was claimed, under a lease that has to be renewed. */
+  /** It is claimed under a lease that the worker must renew. */
   readonly leased: boolean;
-  /** When it was asked for first, by the database's clock. */
+  /** The time of its first request, by the database's clock. */
   readonly askedAt: number;
-  /** Nobody held it before, and no reply is stored for it: there is none to be looked for. Absent: there may be. */
+  /** The activity was never claimed before, so it has no stored reply to look for. Absent: it may have one. */
   readonly unasked?: true;
 }
 

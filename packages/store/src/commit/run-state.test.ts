@@ -2,7 +2,10 @@ import { activityKey, type Event, initialState, type Program, type RunState, ste
 import { describe, expect, it } from "vitest";
 import { fullState, type KeptState, sparseState, stateForm } from "./run-state.ts";
 
-/** Two assignments beside each other, a prompt in a handler: lists, tokens, retries, spending and both kinds of end. */
+/**
+ * A program with two parallel assignments and a prompt in a handler. It covers lists, tokens, retries, spending and
+ * both kinds of end.
+ */
 const program: Program = {
   form: 1,
   dialect: "codementor",
@@ -98,20 +101,20 @@ const histories: Readonly<Record<string, readonly (readonly [Answer, string])[]>
   ],
 };
 
-/** With a row for every variable that does not stand in the state. */
+/** Stores the state as a run's row does. Each variable that is not in the state gets a row. */
 function throughTheRow(state: RunState): RunState {
   const kept = JSON.parse(JSON.stringify(sparseState(state)));
   const rows = Object.entries(state.variables).filter(([name]) => !Object.hasOwn(kept.variables ?? {}, name));
   return fullState(kept, Object.fromEntries(rows));
 }
 
-describe("the form of a kept state", () => {
-  it("is the first thing it says, where the server finds it", () => {
+describe("the form number of a kept state", () => {
+  it("the form is the first field of the JSON, where SQL finds it", () => {
     const state: RunState = { ...initialState, hits: { form: 9 } };
     expect(JSON.stringify(sparseState(state))).toMatch(new RegExp(`^\\{"form":${stateForm}[,}]`));
   });
 
-  it("that is the first one, and says nothing, still loads, with what is new as usual", () => {
+  it("a state of the first form, which has no form number, still loads with the usual values for new fields", () => {
     const { form: _, ...first } = sparseState({ ...initialState, epoch: 7 });
     expect(fullState(first, { LONG: "x" })).toEqual({
       ...initialState,
@@ -120,7 +123,7 @@ describe("the form of a kept state", () => {
     });
   });
 
-  it("that is the first one did not keep apart what a run came to before its handler: it is what it had then", () => {
+  it("a state of form 1 uses its current result as the result before the handler began", () => {
     const handling = { is: "handling", of: "failed", reason: null, from: initialState.spent, until: null } as const;
     const first = { handler: true, phase: handling } as unknown as KeptState;
     const loaded = fullState(first, { RESULT: "so far", ERROR: "X: x", STATUS: "FAILED" });
@@ -131,20 +134,20 @@ describe("the form of a kept state", () => {
     });
   });
 
-  it("that is newer is refused", () => {
+  it("a state of a newer form is refused", () => {
     expect(() => fullState({ form: stateForm + 1 }, {})).toThrow(
       expect.objectContaining({ code: "STORE_STATE_NEWER" }),
     );
   });
 });
 
-describe("a state that was kept", () => {
-  it("is the initial one where nothing happened, and takes no room but for its variables", () => {
+describe("a kept state", () => {
+  it("a state without events equals the initial state and stores only its variables", () => {
     expect(sparseState(initialState)).toEqual({ form: stateForm, variables: initialState.variables });
     expect(throughTheRow(initialState)).toEqual(initialState);
   });
 
-  it.each(Object.entries(histories))("is what it was after every event of a run %s", (_, answers) => {
+  it.each(Object.entries(histories))("the state after every event of a run reads back unchanged: %s", (_, answers) => {
     let state = step(program, initialState, started).state;
     let kept = throughTheRow(state);
     expect(kept).toStrictEqual(state);
@@ -152,7 +155,7 @@ describe("a state that was kept", () => {
       const event = answer(state, node, 2_000 + index);
       const next = step(program, state, event);
       expect(next.state).not.toBe(state);
-      // What claimsAhead is decided alike on the one and on the other.
+      // The next event has the same result on both states.
       expect(step(program, kept, event)).toEqual(next);
       state = next.state;
       kept = throughTheRow(state);
@@ -161,14 +164,14 @@ describe("a state that was kept", () => {
     }
   });
 
-  it("of a run that has ended waits for nobody, also where it was kept so", () => {
+  it("the state of an ended run never waits, even if it was kept as waiting", () => {
     const phase = { is: "ended", status: "success", reason: null } as const;
     const kept = { ...sparseState({ ...initialState, phase }), idle: { ms: 500, since: 1_500 } };
     expect(fullState(kept, {}).idle).toEqual({ ms: 500, since: null });
     expect(fullState({ ...kept, phase: { is: "doing" } }, {}).idle).toEqual({ ms: 500, since: 1_500 });
   });
 
-  it("keeps a field that came back to what it was at the beginning, and one that became empty", () => {
+  it("a field that returned to its initial value, and a list that became empty, are kept", () => {
     const state: RunState = {
       ...initialState,
       epoch: 2,

@@ -1,12 +1,11 @@
 /**
- * A run's state as it is kept: without the variables that have rows (kept-variables.ts), and without what is as it was when the run was
- * made, which is most of it. It is written with every step. Who changes `initialState` changes what open runs are: raise the form and
- * write an upcaster.
+ * The stored form of a run's state. It leaves out the variables that have rows (kept-variables.ts) and all fields that still have their
+ * initial value, which are most of them. Every step writes it. If you change `initialState`, you change the meaning of open runs: raise the
+ * form and write an upcaster.
  *
- * K1  A kept state says its form, first of all, so that the server can read it without reading the rest (`formOf`). The first form said
- *     none.
- * K2  An older form is made to the newest one step at a time, by its upcaster. A newer one is refused: its run is left to the workers
- *     that know it, and is neither failed nor changed.
+ * K1  A kept state begins with its form, so that the server can read the form without the rest (`formOf`). The first form had no number.
+ * K2  An upcaster turns each older form into the next one, step by step, up to the newest. A newer form is refused: its run is left to the
+ *     workers that know the form, and it is neither failed nor changed.
  */
 import { initialState, type RunState } from "@markmill/engine";
 import { StoreError } from "../database/store-error.ts";
@@ -15,15 +14,15 @@ import { inState } from "./kept-variables.ts";
 export type KeptState = Partial<RunState> & { readonly form?: number };
 
 /**
- * 2: states say their form. What is new in it has a usual value (`bounds`, `aside`, `inherited`, `patienceMs`, `idle`), except for what a
- * run came to before its handler began, which was not kept apart.
+ * Form 2 added the form number. Its new fields have a usual value (`bounds`, `aside`, `inherited`, `patienceMs`, `idle`). The one exception
+ * is the result before the handler began, which form 1 did not store apart.
  */
 export const stateForm = 2;
 
-/** A state as far as it is kept, with all its variables. */
+/** A state in its stored form, with all its variables. */
 type Upcaster = (kept: KeptState) => KeptState;
 
-/** By the form they take; what they give is the next one. */
+/** Keyed by the form they accept. Each returns the next form. */
 const upcasters: Readonly<Record<number, Upcaster>> = {
   1: (kept) => {
     const { handler: _, ...rest } = kept as KeptState & { readonly handler?: boolean };
@@ -55,19 +54,19 @@ export function sparseState(state: RunState): KeptState {
   return kept as KeptState;
 }
 
-/** `rows`: of the variables that have one. */
+/** `rows`: the variables that have rows. */
 export function fullState(kept: KeptState, rows: RunState["variables"]): RunState {
   const { form: _, ...newest } = upcast({ ...kept, variables: { ...rows, ...kept.variables } });
   return waitingNoMore({ ...initialState, ...newest });
 }
 
-/** Some runs were kept as if they went on waiting after their end. */
+/** Some ended runs were stored as if they still waited. */
 function waitingNoMore(state: RunState): RunState {
   const { phase, idle } = state;
   return phase.is === "ended" && idle.since !== null ? { ...state, idle: { ...idle, since: null } } : state;
 }
 
-/** K2. */
+/** See K2. */
 export function refuseNewer({ form = 1 }: KeptState): void {
   if (form <= stateForm) return;
   const message = `The run's state has form ${form}; this program knows forms up to ${stateForm}.`;

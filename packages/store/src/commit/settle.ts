@@ -1,4 +1,4 @@
-/** What the database answered, told to whoever asked: which runs moved, and what is to be enqueued. */
+/** Reports the database's answer to the callers: which runs moved, and which jobs to enqueue. */
 import { type ActivityRef, activityKey, type JobSpec, type WorkQueue, workKinds } from "@markmill/engine";
 import type { DatabaseClock } from "../database/database-clock.ts";
 import { neutral } from "../database/neutral.ts";
@@ -11,7 +11,7 @@ import { toInlineJob } from "./inline-activity.ts";
 import { type Activity, columnToItem, itemToColumn, type LoadedRun } from "./run-row.ts";
 import type { Written } from "./write-decided.ts";
 
-/** Of each: null where its run had moved on (G2). `asked`: performance.now() before the statement. */
+/** For each decision; null if its run had changed (G2). `asked`: performance.now() before the statement. */
 export function settle(
   parts: CommitterParts,
   group: readonly Decided[],
@@ -28,7 +28,7 @@ export function settle(
     moved.add(answer.run_id);
   }
   const settled = group.map(({ request, advance: decided }): Committed | null => {
-    // A run that is not created exists already, or its caller has gone on without it.
+    // A run that is not created either exists already, or its caller continued without it.
     if (!moved.has(request.run.id)) return request.creation === null ? null : { kind: "dropped", jobs: [] };
     const inline = [...decided.stillOpen, ...decided.opened];
     const pools = decided.opensPool ? [...decided.run.pools, decided.run.id] : decided.run.pools;
@@ -95,10 +95,10 @@ function claimedWith(
   const activity: Activity = {
     ...{ id: row.id, runId: run.id, ref: command.activity, kind: row.kind, epoch: row.epoch },
     ...{ claim: row.claim, enqueues: row.enqueues, outcome: null, usage: null, leased: true },
-    // As its row has it: whoever repeats it reads it there, and has to ask the same.
+    // The work as its row stores it: a repeated attempt reads it there, and must send the same request.
     work: neutral(command.work),
     askedAt: row.asked_at,
-    // Only a row that was just made has neither been claimed nor enqueued before.
+    // Only a new row was certainly never claimed or enqueued before.
     ...(row.claim === 1 && row.enqueues === 1 ? { unasked: true } : {}),
   };
   return { kind: "claimed", run, activity, interrupted: false, takeovers: 0 };

@@ -1,4 +1,4 @@
-/** Steps of random trees, taken in random order: no run and those below it take more than its limit. */
+/** Takes steps of random trees in random order: no run exceeds its limit, counted with the runs below it. */
 import { type Event, initialState, type Node, type Program, type RunStarted, remainingCaps } from "@markmill/engine";
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { countingOf, fitsRoom, roomFor, type StepPool, usesPools } from "./step-
 const end: Node = { kind: "end", outcome: "success" };
 const assign: Node = { kind: "assign", value: { from: "literal", text: "x" } };
 
-/** Some steps, then calls of the next level, `width` at once, if there is one. */
+/** Some steps, then `width` parallel calls of the next level, if there is one. */
 function level(number: number, deepest: number, { steps, width, before }: Shape): Program {
   const map: Node = {
     ...{
@@ -66,7 +66,7 @@ const shapes = fc.array(
   { minLength: 2, maxLength: 4 },
 );
 
-/** The store in memory: a run's caller, and the pools, as commitLocked keeps them. */
+/** The store in memory: each run's caller, and the pools, as commitLocked keeps them. */
 class Tree {
   readonly runs = new Map<string, LoadedRun>();
   readonly pools = new Map<string, StepPool>();
@@ -124,7 +124,7 @@ class Tree {
   }
 }
 
-it("no run and the runs below it begin more steps than its limit, in any order and with any number at once", () => {
+it("no run exceeds its step limit, counted with the runs below it, in any order and with any number of parallel calls", () => {
   fc.assert(
     fc.property(shapes, fc.array(fc.nat(1_000), { minLength: 50, maxLength: 200 }), (levels, choices) => {
       const programs = Object.fromEntries(

@@ -1,15 +1,15 @@
 /**
- * Step pools: where calls of a run go on beside other work, the steps of the run and of all runs below it are counted in one row, its pool
- * (engine/src/shared-steps.ts, P1). A run counts its steps in the pools of all its callers that have one, and in its own.
+ * Step pools. If a run makes calls in parallel with other work, one row counts the steps of the run and of all runs below it: its pool
+ * (engine/src/shared-steps.ts, P1). A run counts its steps in its own pool and in the pools of all its callers.
  *
- * Q1  A pool is locked before the rows of its runs, and several pools in the order of their ids. So the number of steps that are left is known
+ * Q1  A pool is locked before the rows of its runs, and several pools in the order of their ids. So the number of remaining steps is known
  *     when the event is decided, and still true when it is committed.
- * Q2  An event begins no more steps than the pool with the least has left (`room`). Steps of a handler have an allowance of their own: callers
- *     count them without a check.
- * Q3  A pool is made by the commit after which its run shares its steps, with the steps it has taken so far. It never counts down.
- * Q4  A run whose steps nobody shares has no pool, and its commits do nothing of this.
+ * Q2  An event begins at most as many steps as remain in every one of its pools (`room`). Steps of a handler have an allowance of their
+ *     own: callers count them without a check.
+ * Q3  The commit after which a run shares its steps creates the pool, with the steps taken so far. A pool never counts down.
+ * Q4  A run that shares its steps with no other run has no pool, and its commits skip all of this.
  *
- * All of it is part of the transaction that commits the event: on kill -9 either both are there or none.
+ * All changes are part of the transaction that commits the event. On kill -9, Postgres has either both or none.
  */
 import { sharesSteps, stepLimit } from "@markmill/engine";
 import type { PoolClient } from "pg";
@@ -23,7 +23,7 @@ export interface StepPool {
   readonly used: number;
 }
 
-/** Does the commit have to look at pools? A called run is made under their locks, so that runs of a tree can be counted. */
+/** Returns whether the commit must lock pools. A called run is created under their locks, so that the runs of a tree can be counted. */
 export function usesPools({ run, creation, begun, opensPool, state }: Advance): boolean {
   if (opensPool) return true;
   if (run.pools.length === 0) return false;
@@ -33,30 +33,30 @@ export function usesPools({ run, creation, begun, opensPool, state }: Advance): 
 const turnsToHandler = (run: LoadedRun, state: Advance["state"]) =>
   state.phase.is === "handling" && run.state.phase.is !== "handling";
 
-/** Q1. Its own is locked where it has one: the run as it is known here may be of before. */
+/** See Q1. Locks the run's own pool if it exists: the run in memory may be older than its pool. */
 export async function lockPools(on: PoolClient, { id, pools }: LoadedRun): Promise<readonly StepPool[]> {
   const text = "select run_id, cap, used from step_pools where run_id = any($1) order by run_id for update";
   return (await on.query<StepPool>(text, [[...new Set([...pools, id])]])).rows;
 }
 
-/** Q2. null: as many as the run's own limit allows. */
+/** See Q2. null: only the run's own limit applies. */
 export function roomFor({ id, state }: LoadedRun, pools: readonly StepPool[]): number | null {
   const counting = state.phase.is === "handling" ? pools.filter(({ run_id }) => run_id === id) : pools;
   if (counting.length === 0) return null;
   return Math.max(0, Math.min(...counting.map(({ cap, used }) => cap - used)));
 }
 
-/** Whether the steps that an advance begins fit into `room`. Those of a handler that begins with it do not count. */
+/** Returns whether the steps that an advance begins fit into `room`. Steps of a handler that begins with this event do not count. */
 export function fitsRoom({ run, begun }: Advance, room: number | null): boolean {
   return room === null || (run.state.phase.is === "handling" ? begun.handler : begun.flow) <= room;
 }
 
-/** What a commit does to pools: it adds to all of `to`, may set the cap of the run's own, and may make the run's own. */
+/** How a commit changes pools. It adds its steps to all pools in `to`. It may set the cap of the run's own pool, or create that pool. */
 export interface Counting {
   readonly to: readonly string[];
   readonly flow: number;
   readonly handler: number;
-  /** A handler begins: its allowance is on top of all that the run and those below it have taken. */
+  /** A handler begins. Its allowance is added to all steps that the run and the runs below it have taken. */
   readonly allowance: number | null;
   readonly opens: { readonly cap: number; readonly used: number } | null;
 }
@@ -71,7 +71,7 @@ export function countingOf({ run, state, begun, opensPool }: Advance): Counting 
   };
 }
 
-/** Writes the counting of an advance that was written just now. */
+/** Writes the counts of an advance that was just written. */
 export async function countSteps(on: PoolClient, runId: string, counting: Counting): Promise<void> {
   const { to, flow, handler, allowance, opens } = counting;
   if (to.length > 0) {
@@ -92,7 +92,7 @@ async function openPool(on: PoolClient, runId: string, cap: number, used: number
   await on.query(text, [runId, cap, used]);
 }
 
-/** Of a fork: the pools of each level, from the root downwards. A level has used its own steps and those of the levels below it. */
+/** For a fork: the pools of each level, from the root down. A level has used its own steps and those of the levels below it. */
 export async function openPools(
   on: PoolClient,
   levels: readonly AdvancedLevel[],

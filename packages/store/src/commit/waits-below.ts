@@ -1,6 +1,7 @@
 /**
- * When the runs that a run called, down the tree, only waited, and how many steps they took, as far as the run has not heard of it: those that
- * are open, and those that have ended and whose return is not folded yet. Read after the run itself: what returns in between is then missing here, and the run has moved on.
+ * Reads when the runs below a run only waited, and how many steps they took, as far as the run has not counted it yet. That includes open
+ * runs, and ended runs whose return is not folded yet. Read this after the run itself. A run that returns in between is missing here, but
+ * then the calling run has changed, too.
  */
 import { merged, type Outcome, type Span, waitsUntil } from "@markmill/engine";
 import type { Pool } from "pg";
@@ -24,7 +25,7 @@ export async function waitsBelow(on: Pool, definitions: Definitions, runId: stri
   const waits = returned.flatMap(
     (one): readonly Span[] => one.waits ?? ((one.idleMs ?? 0) > 0 ? [[at - (one.idleMs ?? 0), at]] : []),
   );
-  // Each run has counted those whose return it has folded, so the sum has every step once.
+  // Each run has counted the runs whose return it has folded, so the sum contains every step once.
   const steps =
     callees.reduce((sum, { state }) => sum + state.spent.steps, 0) +
     returned.reduce((sum, one) => sum + (one.steps ?? 0), 0);

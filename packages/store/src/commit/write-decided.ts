@@ -1,4 +1,4 @@
-/** Writes what was decided: all of it or nothing (commit-statement.ts). */
+/** Writes the decisions, all of them or none (commit-statement.ts). */
 import type { Event } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
 import { toJson } from "../database/neutral.ts";
@@ -14,11 +14,11 @@ import { noRows } from "./rows.ts";
 
 export interface Written {
   readonly answers: readonly CommitAnswer[];
-  /** What was decided for called runs on the way (G3). */
+  /** Decisions for the called runs that this event cancels (G3). */
   readonly callees: readonly Decision[];
 }
 
-/** Inline activities have no row to get an id from. */
+/** Gives ids to inline activities, which have no row to get an id from. */
 export async function numbered(parts: CommitterParts, group: readonly Decided[]): Promise<readonly Decided[]> {
   const wanted = group.reduce((sum, { advance }) => sum + advance.opened.length, 0);
   if (wanted === 0) return group;
@@ -39,7 +39,7 @@ export async function writeDecided(parts: CommitterParts, group: readonly Decide
   return await inTransaction(database.hot, (client) => writeWithCallees(parts, client, group));
 }
 
-/** Within a transaction of the caller's. */
+/** Uses the transaction of the caller. */
 export async function writeWithin(parts: CommitterParts, client: PoolClient, one: Decided): Promise<Written> {
   if (one.advance.withdraws) return await writeWithCallees(parts, client, [one]);
   return { answers: await writeOn(parts, client, [one]), callees: [] };
@@ -58,7 +58,9 @@ async function writeOn(
   return (await on.query<CommitAnswer>(mutable(commitStatement(rows, toJson)))).rows;
 }
 
-/** G3. A run called in the meantime is either seen here, or its creation finds the calling activity void (load-runs.ts, creations). */
+/**
+ * See G3. A run that is called meanwhile is either found here, or its creation finds the calling activity void (load-runs.ts, creations).
+ */
 async function writeWithCallees(
   parts: CommitterParts,
   client: PoolClient,
@@ -96,7 +98,7 @@ async function writeWithCallees(
 
 const byRun = (a: Decision, b: Decision): number => (a.advance.run.id < b.advance.run.id ? -1 : 1);
 
-/** pg's types want mutable values. */
+/** The types of pg expect mutable values. */
 function mutable(statement: Statement) {
   return { ...statement, values: [...statement.values] };
 }

@@ -1,6 +1,6 @@
 /**
- * Writes one run of a fork (fork-run.ts): its row, its record up to the point, and what it has in flight. The one place besides the commit
- * statement that makes runs and activities; the transaction is the caller's.
+ * Writes one run of a fork (fork-run.ts): its row, its record up to the fork point, and its open activities. Only this file and the commit
+ * statement create runs and activities. The caller provides the transaction.
  */
 import {
   type ActivityRef,
@@ -28,14 +28,14 @@ import { changesFiles } from "./kinds-sql.ts";
 import { itemToColumn, type LoadedRun } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 
-/** One run of the way down: as it was, and where it is taken up, under its new id. */
+/** One run on the path of calls: its old record, the point at which the fork continues it, and its new id. */
 export interface ForkedLevel {
   readonly run: LoadedRun;
   readonly id: string;
-  /** Events by their numbers that are others in the fork: threads are named after runs. */
+  /** By number: the events that differ in the fork, because threads are named after runs. */
   readonly renamed: ReadonlyMap<number, Event>;
   readonly point: ForkPoint;
-  /** The call of this level that the next one answers. */
+  /** The call of this level that the run of the next level will answer. */
   readonly left: string | null;
 }
 
@@ -46,7 +46,7 @@ export interface AdvancedLevel {
   readonly commands: readonly Command[];
 }
 
-/** The activity that waits for the run that is written next. */
+/** The activity that waits for the next run to be written. */
 export interface CallingActivity {
   readonly id: number;
   readonly attempt: number;
@@ -61,7 +61,7 @@ interface Writing {
   readonly draw: (count: number) => Promise<readonly number[]>;
 }
 
-/** Returns the call of this level that the next one answers. */
+/** Returns the call of this level that the run of the next level will answer. */
 export async function writeLevel(
   client: PoolClient,
   one: AdvancedLevel,
@@ -109,7 +109,7 @@ export async function writeLevel(
      select $1, x.name, x.value from json_to_recordset($2::json) as x(name text, value text)`,
     [id, toJson(variableWrites(null, state.variables, false))],
   );
-  // Of those that were done: history shows them. A visit that is taken up again stands for itself below.
+  // The finished activities, for the history. A visit that the fork continues gets its own row below.
   await client.query(
     `insert into activities (run_id, root_id, ${copiedColumns.activities}) select $1, $2, ${copiedColumns.activities}
      from activities where run_id = $3 and state = 'done' and seq <= $4 order by id`,
@@ -160,7 +160,7 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
     }
     if (key === level.left) calling = { id, attempt: ref.attempt, epoch: state.epoch };
     if (awaits || paidKinds.has(work.kind)) {
-      // What called the runs that it waits for was a reply.
+      // A stored reply called the runs that it waits for.
       const replies = awaits || level.point.keepsReplies;
       if (replies) await copyReplies(client, level, rootId, ref, id);
       await copyToolCalls(client, level, rootId, ref, id, replies);
@@ -169,10 +169,10 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
   return calling;
 }
 
-/** What models answered and tools gave is taken over. */
+/** The fork copies replies of models and results of tools for these kinds. */
 const paidKinds: ReadonlySet<Work["kind"]> = new Set(["prompt", "grade", "memory", "tool"]);
 
-/** Time and money count from the fork: what was reckoned when the work was first asked for is reckoned anew. */
+/** Time and money count from the fork, so the values that were computed at the first request are computed again. */
 function renewed({ level, state, forked }: AdvancedLevel, node: string, work: Work): Work {
   const { program } = level.run;
   switch (work.kind) {
@@ -194,7 +194,7 @@ function renewed({ level, state, forked }: AdvancedLevel, node: string, work: Wo
   }
 }
 
-/** Did a run that the activity called change files, or one below it? */
+/** Returns whether a run that the activity called, or a run below it, changed files. */
 const changedFiles = `exists (
   with recursive below as (
     select c.id from runs c where c.parent_activity_id = activities.id
@@ -205,8 +205,8 @@ const changedFiles = `exists (
   where ${changesFiles("a")} or exists (select 1 from tool_calls t where t.activity_id = a.id and t.in_session))`;
 
 /**
- * What a called run had come to, where what stopped its caller was not that. One that changed files is called anew: the fork has them as they
- * were before it (fork-workspace.ts).
+ * The result of a called run, if the stop of its caller did not cause that result. A called run that changed files is called again: the
+ * fork has the files as they were before it (fork-workspace.ts).
  */
 async function returnedBefore(client: PoolClient, { run, point }: ForkedLevel, ref: ActivityRef): Promise<Json | null> {
   if (!point.keepsReplies) return null;
@@ -218,7 +218,7 @@ async function returnedBefore(client: PoolClient, { run, point }: ForkedLevel, r
   return rows[0]?.outcome ?? null;
 }
 
-/** K2. They are older than every attempt of the fork: an empty one among them is asked for again. */
+/** K2. Copied replies are older than every attempt of the fork, so an empty one among them is requested again. */
 async function copyReplies(
   client: PoolClient,
   { run, id }: ForkedLevel,
@@ -239,9 +239,9 @@ async function copyReplies(
 }
 
 /**
- * What tools gave, or how they failed; older than every attempt of the fork, too. A call that was begun and has not ended is not taken over:
- * whoever forks there was told that its outcome is unknown, and wants it done again. Where the replies are not taken over, what tools gave
- * counts only for a reply that asks for the same again (X4 of tool-calls.ts); in a session the files are not those it left.
+ * Copies the results of tools, and their failures. They too are older than every attempt of the fork. An unfinished call is not copied: the
+ * user was told that its outcome is unknown, and forks to repeat it. If the replies are not copied, a tool's result counts only for a reply
+ * that requests the same call again (X4 of tool-calls.ts). In a session, the files are no longer those that the call left.
  */
 async function copyToolCalls(
   client: PoolClient,

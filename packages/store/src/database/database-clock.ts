@@ -1,9 +1,9 @@
 /**
- * The time of the database, read with every claim and commit and carried on by this process's monotonic clock, so that no decision
- * compares the clocks of two hosts and a jump of this host's clock changes nothing.
+ * The time of the database, read with every claim and commit and continued by this process's monotonic clock. So no decision compares the
+ * clocks of two hosts, and a jump of this host's clock changes nothing.
  */
 export interface DatabaseClock {
-  /** Milliseconds since 1970, whole. */
+  /** Milliseconds since 1970, as an integer. */
   now(): number;
   observe(databaseMs: number): void;
 }

@@ -1,11 +1,11 @@
 /**
- * Connections. `hot` is for the statements of every step: keyed access only, so its planner is told to use indexes and nested loops
- * whatever the statistics of a young table say (a plan cached while a table was empty would otherwise scan it when it has grown).
+ * The connections. `hot` is for the statements of every step. They use only keyed access, so the planner must use indexes and nested loops,
+ * whatever the statistics of a new table are. Otherwise a plan cached while a table was empty would scan the table when it has grown.
  * `calm` is for everything else.
  *
- * T1  No query waits for ever: after `queryTimeoutMs` without an answer (a socket that swallows everything) its connection is closed
- *     and the query fails as transient. The server gives up a little earlier, so that nothing goes on there that nobody waits for, and
- *     ends a transaction whose client has fallen silent, because others wait for its locks.
+ * T1  No query waits for ever. After `queryTimeoutMs` without an answer (a socket that never answers), its connection is closed and the
+ *     query fails as transient. The server gives up a little earlier, so that it runs no abandoned query. It also ends a transaction whose
+ *     client is silent, because others wait for its locks.
  */
 import { Pool, type PoolConfig, types } from "pg";
 import { applySettings, type SessionSettings } from "./session-settings.ts";
@@ -16,11 +16,11 @@ export interface DatabaseOptions {
   /** Connections for everything but the hot path. */
   readonly connections?: number;
   readonly applicationName?: string;
-  /** T1; 15 s. */
+  /** See T1. Default: 15 s. */
   readonly queryTimeoutMs?: number;
-  /** Connections that break while idle; the pool replaces them by itself. */
+  /** Called for connections that break while idle. The pool replaces them. */
   readonly onError?: (error: Error) => void;
-  /** Tests only: nothing of throughput/ is used. */
+  /** Tests only: the code of throughput/ is not used. */
   readonly plain?: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** For statements of keyed access only. */
+/** For statements that use only keyed access. */
 export const keyedAccess: SessionSettings = {
   search_path: "markmill,public",
   plan_cache_mode: "force_generic_plan",
@@ -71,7 +71,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const report = (error: Error) => options.onError?.(translate(error, "A database connection broke"));
   for (const pool of [calm, hot]) {
     pool.on("error", report);
-    // One that breaks while somebody holds it, between two queries, tells nobody else: the next query fails.
+    // A connection can break while it is in use, between two queries. Only this event reports it, and the next query fails.
     pool.on("connect", (client) => client.on("error", () => undefined));
   }
   let closing: Promise<void> | null = null;

@@ -1,6 +1,6 @@
 /**
- * Named migrations, each in its own transaction, under one advisory lock, recorded with a checksum. Any number of processes may start
- * at once: one applies, the others wait and find nothing to do.
+ * Named migrations, each in its own transaction, under one advisory lock, recorded with a checksum. Any number of processes may start at
+ * once: one of them applies the migrations, and the others wait and find nothing to do.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import type { Pool, PoolClient } from "pg";
 import { makePassageIndex } from "../memory/passage-index/make-passage-index.ts";
 import { StoreError, translate } from "./store-error.ts";
 
-/** "mark" in ASCII; any constant will do as long as it stays. */
+/** "mark" in ASCII. Any constant works as long as it never changes. */
 const lockKey = 0x6d61726b;
 const unhurried = { query_timeout: 30 * 60_000 };
 const directory = new URL("../../migrations/", import.meta.url);
@@ -38,7 +38,7 @@ export async function migrate(pool: Pool, migrations = readMigrations()): Promis
     throw translate(error, "Connecting to Postgres");
   }
   try {
-    // A migration, or waiting for another process's, may take longer than a pool lets its queries take.
+    // A migration, or the wait for another process's migration, may take longer than a pool allows for a query.
     await client.query("set statement_timeout = 0");
     await client.query({ text: "select pg_advisory_lock($1)", values: [lockKey], ...unhurried });
     const applied = await apply(client, migrations);
@@ -47,7 +47,7 @@ export async function migrate(pool: Pool, migrations = readMigrations()): Promis
   } catch (error) {
     throw translate(error, "Migrating the database");
   } finally {
-    // Closed, not returned: that ends the lock and the settings whatever happened.
+    // Closed, not returned: that releases the lock and the settings in every case.
     client.release(true);
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Postgres has no NUL in text and no lone surrogate in UTF-8, and one of them anywhere fails a whole group commit. Text from models,
- * commands and students is neutralised at the store's door: both become U+FFFD. Well-formed text passes untouched.
+ * Cleans text for Postgres, which has no NUL in text and no lone surrogate in UTF-8. One of them would fail a whole group commit. So text
+ * from models, commands and students is cleaned when it enters the store: both become U+FFFD. Well-formed text stays unchanged.
  */
 const hostile = /\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** JSON.stringify writes exactly NUL and lone surrogates as these escapes; a false alarm only costs the walk. */
+/** JSON.stringify writes exactly NUL and lone surrogates as these escapes. A false match only costs time. */
 const suspicious = /\\u(0000|d[89a-f])/;
 
 export function neutralText(text: string): string {
@@ -15,7 +15,7 @@ export function neutral<T>(value: T): T {
   return suspicious.test(JSON.stringify(value) ?? "") ? (walk(value) as T) : value;
 }
 
-/** The value that can be kept, and its JSON. */
+/** The storable value, and its JSON. */
 export function neutralJson<T>(value: T): { readonly value: T; readonly json: string } {
   const json = JSON.stringify(value);
   if (!suspicious.test(json)) return { value, json };
@@ -23,7 +23,7 @@ export function neutralJson<T>(value: T): { readonly value: T; readonly json: st
   return { value: clean, json: JSON.stringify(clean) };
 }
 
-/** JSON that Postgres takes. */
+/** JSON that Postgres accepts. */
 export function toJson(value: unknown): string {
   const text = JSON.stringify(value);
   return suspicious.test(text) ? JSON.stringify(walk(value)) : text;

@@ -1,6 +1,6 @@
 /**
- * Whether Postgres can be worked with at this moment. The question has a connection of its own, opened when it is first asked: the pools may be
- * busy for a while with work that is well. A connection that fails, or says nothing, is closed, and the next question opens another one.
+ * Tests whether Postgres works at this moment. The test has a connection of its own, opened at the first test: healthy pools may be busy
+ * for a while. A connection that fails or does not answer is closed, and the next test opens another one.
  */
 import { Client } from "pg";
 import { applySettings } from "./session-settings.ts";
@@ -9,7 +9,7 @@ import { StoreError, translate } from "./store-error.ts";
 const answerMs = 2_000;
 
 export interface DatabaseProbe {
-  /** Rejects with a StoreError that says what is wrong. */
+  /** Rejects with a StoreError that gives the cause. */
   ask(): Promise<void>;
   close(): Promise<void>;
 }
@@ -58,7 +58,7 @@ export function createDatabaseProbe(url: string): DatabaseProbe {
         if (rows[0]?.readOnly === true)
           throw new StoreError("STORE_READ_ONLY_SETTING", "default_transaction_read_only is on.");
       } catch (error) {
-        // A setting of the server is seen by new connections only.
+        // Only new connections see a changed setting of the server.
         if (asked !== null) drop(asked);
         throw translate(error, "Asking Postgres");
       }

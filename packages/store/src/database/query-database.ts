@@ -2,7 +2,7 @@ import type { Database } from "./database.ts";
 import { translate } from "./store-error.ts";
 import { inTransaction } from "./transaction.ts";
 
-/** One statement beside the hot path; its failure is told as a failure of `doing`. */
+/** One statement outside the hot path. Its failure is reported as a failure of `doing`. */
 export async function queryDatabase<Row extends object>(
   database: Database,
   doing: string,
@@ -16,10 +16,10 @@ export async function queryDatabase<Row extends object>(
   }
 }
 
-/** The same for what is read all the time: each connection reads the statement once, and knows it by its name. */
+/** The same for frequent queries: each connection prepares the statement once under its name. */
 export const queryNamed = named("calm");
 
-/** The same for statements by key, which every call of a model makes: planned once per connection, whatever the tables hold. */
+/** The same for statements by key, which every model call runs: planned once per connection, whatever the tables contain. */
 export const queryHot = named("hot");
 
 function named(pool: "calm" | "hot") {
@@ -40,7 +40,7 @@ function named(pool: "calm" | "hot") {
 
 export type Query = <Row extends object>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
 
-/** Several statements that see the same moment. */
+/** Several statements on the same snapshot. */
 export async function queryAtOnce<Result>(
   database: Database,
   doing: string,

@@ -1,10 +1,10 @@
 /**
- * Settings of a connection. They are made by a statement once the connection is open. Connection poolers refuse or drop settings that come
- * with the start of a connection.
+ * Settings of a connection. A statement applies them once the connection is open: connection poolers refuse or drop settings that are sent
+ * at the start of a connection.
  */
 import type { ClientBase } from "pg";
 
-/** Values by the names that Postgres has for them. */
+/** Values by their names in Postgres. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
 export async function applySettings(client: ClientBase, settings: SessionSettings): Promise<void> {

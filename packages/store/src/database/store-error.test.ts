@@ -49,23 +49,26 @@ it.each([
   [{ code: "08P01", message: 'database "nothing" does not exist' }, "STORE_REFUSED", false],
   [{ code: "08P01", message: "no more connections allowed (max_client_conn)" }, "STORE_BUSY", true],
   [{ code: "22P02", message: "invalid input syntax" }, "STORE_BUG", false],
-])("%o is %s", (given, code, transient) => {
+])("the store error for %o is %s", (given, code, transient) => {
   const error = translate(Object.assign(new Error(given.message), { code: given.code }), "Testing");
   expect(error).toMatchObject({ code, transient, message: `Testing: ${given.message}` });
   expect(error.fix).not.toBe("");
 });
 
-it.each(["EMFILE", "EPERM", "EADDRNOTAVAIL"])("a connection that the system refuses by %s is no defect", (code) => {
-  const error = Object.assign(new Error(`connect ${code} 10.0.0.1:5432`), { code, syscall: "connect" });
-  expect(translate(error, "Testing").code).toBe("STORE_UNREACHABLE");
-  expect(translate(new AggregateError([error]), "Testing").code).toBe("STORE_UNREACHABLE");
-});
+it.each(["EMFILE", "EPERM", "EADDRNOTAVAIL"])(
+  "a connection that the system refuses with %s is not reported as a defect",
+  (code) => {
+    const error = Object.assign(new Error(`connect ${code} 10.0.0.1:5432`), { code, syscall: "connect" });
+    expect(translate(error, "Testing").code).toBe("STORE_UNREACHABLE");
+    expect(translate(new AggregateError([error]), "Testing").code).toBe("STORE_UNREACHABLE");
+  },
+);
 
-it("an error of ours stays what it is", () => {
+it("translating a StoreError returns it unchanged", () => {
   const error = new StoreError("STORE_NOT_FOUND", "no");
   expect(translate(error, "x")).toBe(error);
 });
 
-it("contention is a deadlock, a serialization failure or a lock that was not had", () => {
+it("contention is a deadlock, a serialization failure or a lock that was not available", () => {
   expect(["40P01", "40001", "55P03", "23505"].map((code) => isContention({ code }))).toEqual([true, true, true, false]);
 });

@@ -1,4 +1,4 @@
-// The one place where failures of pg become errors of ours.
+// Turns failures of pg into StoreErrors. No other file does this.
 import { isSystemError } from "@markmill/base";
 
 export const storeErrorCodes = {
@@ -138,7 +138,7 @@ export const storeErrorCodes = {
 
 export type StoreErrorCode = keyof typeof storeErrorCodes;
 
-/** A read-only server is one that is being replaced: after a failover the same address is the primary again. */
+/** A read-only server is often a primary that is being replaced: after a failover the same address is the primary again. */
 const transient: ReadonlySet<StoreErrorCode> = new Set([
   "STORE_UNREACHABLE",
   "STORE_BUSY",
@@ -147,11 +147,11 @@ const transient: ReadonlySet<StoreErrorCode> = new Set([
   "STORE_BUCKET_UNREACHABLE",
 ]);
 
-/** `message` says what and why, `fix` what to do. `transient`: the same call may succeed later. */
+/** `message` states what happened and why, `fix` what to do. `transient`: the same call may succeed later. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code: StoreErrorCode;
-  /** The code in words, whatever the message. */
+  /** The meaning of the code, without the details of `message`. */
   readonly means: string;
   readonly fix: string;
   readonly transient: boolean;
@@ -167,7 +167,7 @@ export class StoreError extends Error {
 
 /** PgBouncer refuses a connection that asks for settings, and in transaction mode loses prepared statements. */
 const poolerRefuses = /^unsupported startup parameter|^prepared statement "/;
-/** PgBouncer tells these as a fault of the connection. */
+/** PgBouncer reports these as a fault of the connection. */
 const poolerSays: readonly (readonly [RegExp, StoreErrorCode])[] = [
   [/authentication failed|no such (?:user|database)\b|does not exist/, "STORE_REFUSED"],
   [/no more connections allowed|client connections exceeded|query_wait_timeout/, "STORE_BUSY"],
@@ -188,18 +188,18 @@ const untrusted =
   /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|Hostname\/IP does not match|does not support SSL connections|error establishing an SSL connection|wrong version number|^EPROTO|^ERR_SSL|^(?:[A-Z_]{0,40}CERT|UNABLE_TO_|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH|CRL_)/;
 const noPassword = /^SASL: |^SCRAM-/;
 
-/** Deadlock or serialization failure: nothing was written, the same statement may pass at once. */
+/** Deadlock or serialization failure: nothing was written, and the same statement may succeed at once. */
 export function isContention(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state === "40P01" || state === "40001" || state === "55P03";
 }
 
-/** A row with this key is there already. */
+/** A row with this key exists already. */
 export function isDuplicate(error: unknown): boolean {
   return sqlStateOf(error) === "23505";
 }
 
-/** Also of a failure that is told already. */
+/** Also works for an error that is already a StoreError. */
 function sqlStateOf(error: unknown): string {
   return codeOf(error instanceof StoreError ? error.cause : error);
 }

@@ -2,7 +2,10 @@ import { patiently } from "@markmill/base";
 import type { Pool, PoolClient } from "pg";
 import { isContention } from "./store-error.ts";
 
-/** All of it or nothing. Whatever goes wrong, the connection is closed and not given back with an open transaction. */
+/**
+ * Runs a transaction: all of it or nothing. On any error, the connection is closed, so that it never returns to the
+ * pool with an open transaction.
+ */
 export async function inTransaction<Result>(
   pool: Pool,
   act: (client: PoolClient) => Promise<Result>,
@@ -21,10 +24,13 @@ export async function inTransaction<Result>(
   }
 }
 
-/** So often two transactions may stand in each other's way. */
+/** How often a transaction is tried again after a conflict with another one. */
 const contendedAttempts = 5;
 
-/** The same, begun anew where it met another one that it cannot wait for: nothing of it was written. */
+/**
+ * The same, started again after a conflict with another transaction in which waiting is impossible: nothing of it was
+ * written.
+ */
 export async function inContendedTransaction<Result>(
   pool: Pool,
   act: (client: PoolClient) => Promise<Result>,

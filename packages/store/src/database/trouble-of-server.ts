@@ -1,4 +1,4 @@
-/** Trouble of the database server, whatever was asked of it: somebody mends it, and no run or submission ends for it. */
+/** Trouble of the database server, whatever the query was. An operator repairs it, and no run or submission ends because of it. */
 import type { StoreError, StoreErrorCode } from "./store-error.ts";
 
 const ofTheServer: ReadonlySet<StoreErrorCode> = new Set([

@@ -12,7 +12,7 @@ const fit: ServerFacts = {
   ],
 };
 
-describe("a server that Markmill cannot work with is refused by name", () => {
+describe("refusing an unfit database server", () => {
   it("a primary server of version 14 or newer is accepted", () => {
     expect(unfitServer(fit)).toBeNull();
     expect(unfitServer({ ...fit, version: 140_000 })).toBeNull();
@@ -47,7 +47,7 @@ describe("a server that Markmill cannot work with is refused by name", () => {
       "STORE_POOLER",
       /transaction/,
     ],
-  ])("%s", (_, facts, code, message) => {
+  ])("this server is refused: %s", (_, facts, code, message) => {
     expect(unfitServer({ ...fit, ...facts })).toMatchObject({ code, message: expect.stringMatching(message) });
   });
 });

@@ -1,9 +1,10 @@
 /**
- * Refuses at start a server that would fail later, in the middle of a run.
+ * Refuses, at start, a server that would fail later, in the middle of a run.
  *
- * S1  Leases, prepared statements, advisory locks and LISTEN belong to a session. A pooler in transaction or statement mode shares sessions among
- *     connections. Two connections that ask by turns, twice each time, notice this: either both get one session, or one of them gets two.
- * S2  The check only reads. It sets nothing, because a setting would stay in a session that belongs to others, too.
+ * S1  Leases, prepared statements, advisory locks and LISTEN belong to a session. A pooler in transaction or statement mode shares sessions
+ *     among connections. Two connections that ask by turns, twice each, detect this: either both get the same session, or one of them gets
+ *     two.
+ * S2  The check only reads. It changes no setting, because the setting would stay in a session that belongs to other clients, too.
  */
 import { Client } from "pg";
 import { StoreError, translate } from "./store-error.ts";
@@ -14,7 +15,7 @@ export interface ServerFacts {
   readonly standby: boolean;
   readonly readOnly: boolean;
   readonly encoding: string;
-  /** Server processes that answered, per connection, in the order of the questions. */
+  /** The server processes that answered, per connection, in the order of the queries. */
   readonly processes: readonly [readonly number[], readonly number[]];
 }
 
@@ -71,7 +72,7 @@ export async function refuseUnfitServer(url: string): Promise<void> {
     if (fault !== null) throw fault;
     await Promise.all([one.end(), other.end()]);
   } catch (error) {
-    // Nobody waits for these: the end of a connection that never came about may never come.
+    // Do not wait for these: the end of a connection that was never established may never arrive.
     for (const client of [one, other]) client.end().catch(() => undefined);
     throw translate(error, "Connecting to Postgres");
   }
@@ -84,7 +85,7 @@ function plainClient(url: string): Client {
     connectionTimeoutMillis: connectMs,
     query_timeout: queryMs,
   });
-  // Without a listener a connection that breaks between two questions would end the process.
+  // Without a listener, a connection that breaks between two queries would end the process.
   client.on("error", () => undefined);
   return client;
 }

@@ -1,6 +1,6 @@
 /**
- * Definitions are immutable by content hash, so a program once read is not read again while it is in use. Each tenant has its own: what
- * one has stored is never what another one runs.
+ * Definitions are immutable under their content hash, so a program is not read again while it is in use. Each tenant has its own: a
+ * definition that one tenant stored never runs for another.
  *
  * D1  The current version of a name is the one that was uploaded last. Uploading an old version again makes it the current one; starting a
  *     run of it does not. `created_at` is the time of the last upload.
@@ -16,31 +16,31 @@ export interface Definition {
   readonly hash: string;
   readonly dialect: string;
   readonly name: string;
-  /** Key of the program a run of this definition starts with. */
+  /** Key of the program with which a run of this definition starts. */
   readonly root: string;
   readonly programs: Readonly<Record<string, Program>>;
   /** Sources by path, for people. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Whose definition, and which. */
+/** The tenant and the hash of a definition. */
 interface DefinitionKey {
   readonly tenant: string;
   readonly hash: string;
 }
 
 export interface Definitions {
-  /** `current`: somebody uploads it (D1). */
+  /** `current`: a person uploads it (D1). */
   save(tenant: string, definition: Definition, options?: { readonly current?: boolean }): Promise<void>;
   find(key: DefinitionKey): Promise<Definition | null>;
-  /** Loads what is not held yet, in one statement. */
+  /** Loads the missing definitions in one statement. */
   ensure(keys: readonly DefinitionKey[]): Promise<void>;
   /** Throws unless `ensure` has loaded it. */
   program(key: DefinitionKey, path: string): Program;
 }
 
 const held = 500;
-/** Neither a tenant nor a hash has a line break. */
+/** Tenant ids and hashes contain no line break. */
 const nameOf = ({ tenant, hash }: DefinitionKey) => `${tenant}\n${hash}`;
 
 export function createDefinitions(pool: Pool): Definitions {
@@ -57,7 +57,7 @@ export function createDefinitions(pool: Pool): Definitions {
 
   async function ensure(keys: readonly DefinitionKey[]): Promise<void> {
     const missing = new Map<string, DefinitionKey>();
-    // What is asked for becomes the newest, so that what is loaded for one of a group does not drive out what another needs.
+    // Requested definitions become the newest: loading some of a group must not evict others of it.
     for (const key of keys) {
       const known = cache.get(nameOf(key));
       if (known === undefined) missing.set(nameOf(key), key);

@@ -1,11 +1,11 @@
-/** Of several supervisors one acts: the one that holds the advisory lock, which ends with its connection. */
+/** Of several supervisors, one acts: the one that holds the advisory lock, which ends with its connection. */
 import type { Database } from "../database/database.ts";
 import { translate } from "../database/store-error.ts";
 
 /** "mill" in ASCII. */
 const lockKey = 0x6d696c6c;
 
-/** Runs `act` if nobody else leads, and leads until it ends. The signal aborts when the connection, and with it the lock, is lost. */
+/** Runs `act` if no other process leads, and leads until it ends. The signal aborts when the connection, and with it the lock, is lost. */
 export async function withLeadership(
   database: Database,
   act: (signal: AbortSignal) => Promise<void>,
@@ -28,7 +28,7 @@ export async function withLeadership(
     throw error;
   } finally {
     client.removeListener("error", onError);
-    // The leader's connection is closed, not returned: that gives the lock back whatever happened.
+    // The leader's connection is closed, not returned: that releases the lock in every case.
     client.release(leads || lost.signal.aborted);
   }
 }

@@ -1,19 +1,20 @@
 /**
- * Renews the leases of what a worker holds, from a thread of its own: a worker whose event loop is busy (a long text, a large reply)
- * must not lose what it has begun, because another one would begin it again, and pay again.
+ * Renews the leases of a worker from a thread of its own. A busy event loop (a long text, a large reply) must not lose an activity that it
+ * has begun: another worker would begin it again, and pay again.
  *
- * M1  The thread has one connection, renews all leases with one statement, and connects again when it broke. It tells what was lost. What
- *     somebody has locked is not lost: it is renewed in the next round, of which there are three in a lease.
- * M2  It renews for a main loop that is silent, and beats for it, but not for ever: after `giveUpMs` of silence it closes its connection and
- *     the leases are left to end, because a loop that never comes back would hold its work for ever. Only time in which the thread itself
- *     was running counts, so a process that was stopped is not given up when it wakes up.
- * M3  While it has told nothing for most of a lease (it starts, its connection broke, it died), or once there were more leases than places in
- *     the table, the main thread renews as well. It is started again when it died. It keeps no process alive and ends with it.
- * M4  Its connection says that the process lives (presence.ts), from the start of the thread on, whether anything is held or not. A
- *     connection that does not answer in time is closed after another one has taken its place: after a pause of the whole process the
- *     answer is there, and the time-out comes first.
+ * M1  The thread has one connection, renews all leases with one statement, and reconnects when the connection breaks. It reports lost
+ *     leases. A locked row is not lost: it is renewed in the next round, and there are three rounds in a lease.
+ * M2  While the main loop is silent, the thread renews and sends heartbeats for it, but not for ever: a loop that never returns would hold
+ *     its work for ever. After `giveUpMs` of silence, the thread closes its connection and lets the leases expire. Only time in which the
+ *     thread itself was running counts. So a process that was paused is not given up when it wakes up.
+ * M3  The main thread renews as well in two cases: the thread has reported nothing for most of a lease (it starts, its connection broke, it
+ *     crashed), or the table once had too few places for the leases. A crashed thread is started again. The thread does not keep the
+ *     process alive, and ends with it.
+ * M4  The thread's connection shows that the process is alive (presence.ts), from the start of the thread on, whether it holds leases or
+ *     not. A connection that does not answer in time is closed only after a new one has replaced it: after a pause of the whole process,
+ *     the time-out fires before the answer is read.
  *
- * kill -9: process and thread end together, the connection with them, and the leases by themselves.
+ * kill -9: process, thread and connection end together, and the leases expire.
  */
 import type { Worker } from "node:worker_threads";
 import { startThread } from "@markmill/base";
@@ -23,12 +24,12 @@ import { createLeaseTable } from "../throughput/lease-table.ts";
 import { renewLeases } from "./renew-and-release.ts";
 
 export interface LeaseKeeper {
-  /** `onLost` is called when somebody else has the activity, or it is over. */
+  /** `onLost` is called when another worker has the activity, or when it is over. */
   hold(id: number, claim: number, onLost: () => void): void;
   drop(id: number): void;
-  /** At once: notifications may have been missed. */
+  /** Renews at once: notifications may have been missed. */
   renewNow(): void;
-  /** Leases could be renewed, or there were none. */
+  /** Time since leases could be renewed, or since there were none. */
   renewedMsAgo(): number;
   close(): Promise<void>;
 }
@@ -36,12 +37,12 @@ export interface LeaseKeeper {
 export interface LeaseKeeperParts {
   readonly database: Database;
   readonly leaseMs: number;
-  /** Its row of living workers is kept alive. */
+  /** The thread keeps this worker's row alive. */
   readonly worker: string;
   readonly onError: (error: StoreError) => void;
 }
 
-/** To the thread: at once. What is held stands in the table (lease-table.ts). */
+/** To the thread: renew at once. The table lists the held activities (lease-table.ts). */
 export type LeaseOrder = "renew";
 
 /** From the thread. */
@@ -57,7 +58,7 @@ export interface LeaseThreadData {
   readonly giveUpMs: number;
 }
 
-/** M2. */
+/** See M2. */
 const giveUpMs = 30_000;
 const restartMs = 1_000;
 
@@ -71,10 +72,10 @@ export function createLeaseKeeper(parts: LeaseKeeperParts): LeaseKeeper {
   const held = new Map<number, Hold>();
   const table = createLeaseTable();
   let renewedAt = performance.now();
-  /** When the thread last said that all is well. */
+  /** When the thread last reported a success. */
   let heardAt = Number.NEGATIVE_INFINITY;
   let closed = false;
-  /** Something found no place in the table, so that the thread may not know of it. */
+  /** The table was full once, so the thread may not know all leases. */
   let crowded = false;
   let thread = start();
 
@@ -110,7 +111,7 @@ export function createLeaseKeeper(parts: LeaseKeeperParts): LeaseKeeper {
     if (hold?.claim === claim) hold.onLost();
   }
 
-  /** M3. */
+  /** See M3. */
   async function renewHere(): Promise<void> {
     const mine = [...held].map(([id, { claim }]) => ({ id, claim }));
     try {

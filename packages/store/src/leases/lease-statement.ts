@@ -1,9 +1,10 @@
 /**
- * $1: [{id, claim}], $2: ms, $3: the worker's name, or null. Answers with the ids that are still held, and those that were renewed once more
- * with `renewed`. Once all of them are renewed, the worker's row says when (presence.ts, P3).
+ * $1: [{id, claim}], $2: ms, $3: the worker's name, or null. Returns the ids that are still held; those that were renewed have `renewed`
+ * set. Once all of them are renewed, the worker's row stores the time (presence.ts, P3).
  *
- * It waits for nobody: an activity that somebody has locked (most often our own commit, which ends it) is left for the next round. One that
- * waited for a commit, while the commit waited for it, would stop all commits of a worker for a second, until Postgres ends one of them.
+ * The statement never waits: a locked activity (usually locked by our own commit, which ends it) is left for the next round. Otherwise it
+ * could wait for a commit while the commit waits for it. That would stop all commits of a worker for a second, until Postgres ends one of
+ * the two.
  */
 export const renewText = `
 with held as materialized (

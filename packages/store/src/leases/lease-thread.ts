@@ -11,20 +11,23 @@ import { presenceSettings, presenceText } from "./presence.ts";
 
 const { table, url, leaseMs, worker, giveUpMs }: LeaseThreadData = workerData;
 const everyMs = Math.floor(leaseMs / 3);
-/** After an error: sooner, because leases run out. */
+/** The interval after an error is shorter, because leases expire. */
 const againMs = Math.min(250, everyMs);
 const queryMs = Math.max(1_000, Math.floor(leaseMs / 2));
-/** A main loop that has been silent for so long does not beat itself. */
+/** A main loop that is silent for this time does not send its heartbeat. */
 const silentMs = 2_000;
 
 let client: Client | null = null;
-/** A connection that did not answer in time. It is kept until another one has taken its place, because it may still say that we live (M4). */
+/**
+ * A connection that did not answer in time. It is kept until a new one has replaced it, because it may still show that the process is alive
+ * (M4).
+ */
 let silentClient: Client | null = null;
 let timer: NodeJS.Timeout | null = null;
 let renewing = false;
-/** A round was asked for while one was under way. */
+/** A round was requested while another one was running. */
 let wanted = false;
-/** Then nobody needs to hear that Postgres is away. */
+/** The worker holds no leases, so an unreachable Postgres need not be reported. */
 let holdsNothing = true;
 const loopSilence = createLoopSilence(2 * everyMs);
 
@@ -45,7 +48,7 @@ async function connected(): Promise<Client> {
     query_timeout: queryMs,
     application_name: "markmill leases",
   });
-  // Without a listener a connection that breaks while it is idle would end the thread.
+  // Without a listener, an idle connection that breaks would end the thread.
   next.on("error", () => abandon(next));
   next.on("end", () => abandon(next));
   try {
@@ -68,7 +71,7 @@ function abandon(broken: Client): void {
   broken.end().catch(() => undefined);
 }
 
-/** M4. */
+/** See M4. */
 function setAside(): void {
   if (client === null) return;
   if (silentClient !== null) abandon(silentClient);
@@ -107,7 +110,7 @@ async function renew(): Promise<void> {
   holdsNothing = mine.length === 0;
   const silent = loopSilence.look(tick, performance.now());
   if (silent > giveUpMs) {
-    // M2: who is not there any more keeps nothing.
+    // M2: a process that has given up keeps no connection.
     for (const one of [client, silentClient]) if (one !== null) abandon(one);
     return;
   }

@@ -1,13 +1,13 @@
 /**
- * For how long a main loop has been silent, as a thread beside it counts. Only time in which the thread itself was running counts: a process
- * that was stopped as a whole wakes up with a thread and a loop that were both silent, and neither is at fault.
+ * Measures how long a main loop has been silent, as seen by a thread beside it. Only time in which the thread itself was running counts:
+ * after a pause of the whole process, both the thread and the loop were silent, and neither is at fault.
  */
 export interface LoopSilence {
-  /** `tick`: another number whenever the loop has turned. Answers with milliseconds. */
+  /** `tick`: changes whenever the loop has turned. Returns milliseconds. */
   look(tick: bigint, now: number): number;
 }
 
-/** `mostMs`: what may lie between two looks. Anything beyond was a pause of the whole process. */
+/** `mostMs`: the longest normal time between two calls. Any time beyond that was a pause of the whole process. */
 export function createLoopSilence(mostMs: number): LoopSilence {
   let before: { readonly tick: bigint; readonly at: number } | null = null;
   let silentMs = 0;

@@ -1,12 +1,13 @@
 /**
- * Tells a worker that is paused from one that is dead. A process that was stopped (SIGSTOP, a closed laptop, a long garbage collection)
- * cannot renew its leases, but its connections stay open. A process that was killed loses them at once.
+ * Tells a paused worker from a crashed one. A paused process (SIGSTOP, a closed laptop, a long garbage collection) cannot renew its leases,
+ * but its connections stay open. A killed process loses them at once.
  *
- * P1  The connection that renews a worker's leases holds a shared advisory lock under the worker's name while the worker lives.
- * P2  A prompt whose lease ended stays with its worker while the worker is present and has renewed nothing since: its request may be with the
- *     model, and asking again would be paid again. It stays for as long as a call may last (`workers.keeps_ms`), and no longer.
- * P3  A present worker that renewed its other leases after this one ended has given this one up: anybody may take it.
- * P4  The server notices within about ten seconds that a worker's host is gone without a word (`presenceSettings`), and ends the connection.
+ * P1  The connection that renews a worker's leases holds a shared advisory lock under the worker's name while the worker is alive.
+ * P2  A prompt with an expired lease stays with its worker while the worker is present and has renewed no lease since. Its request may be
+ *     at the model, and a second request would be paid again. It stays at most as long as a call may last (`workers.keeps_ms`).
+ * P3  A present worker that renewed its other leases after this one expired has given this one up: any worker may claim it.
+ * P4  The server notices within about ten seconds that a worker's host disappeared without closing its connection (`presenceSettings`), and
+ *     ends the connection.
  *
  * kill -9: the kernel closes the connection, the server releases the lock, and the next claim after the end of the lease takes over.
  */
@@ -19,7 +20,7 @@ const keyOf = (worker: string) => `hashtextextended('markmill worker ' || ${work
 export const presenceText = `select pg_advisory_lock_shared(${keyOf("$1::text")})`;
 
 /**
- * P4, for connections over TCP. A stopped process still acknowledges, because its kernel does. `idle_session_timeout`: a paused worker is
+ * P4, for connections over TCP. A paused process still acknowledges, because its kernel does. `idle_session_timeout`: a paused worker is
  * idle, and an operator's limit for idle sessions must not end its presence.
  */
 export const presenceSettings: SessionSettings = {
@@ -37,7 +38,7 @@ export const isPresent = (worker: string) => `exists (
     and l.database = (select d.oid from pg_database d where d.datname = current_database())
     and l.classid::bigint = ((k.key >> 32) & 4294967295) and l.objid::bigint = (k.key & 4294967295))`;
 
-/** P2, P3: of an activity `a` whose lease is over. */
+/** P2 and P3, for an activity `a` whose lease is over. */
 export const isKept = (a: string) => `(${a}.queue = 'prompt' and exists (
   select 1 from workers w
   where w.id = ${a}.claimed_by and (w.renewed_at is null or w.renewed_at <= ${a}.lease_until)

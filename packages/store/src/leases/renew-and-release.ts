@@ -1,10 +1,10 @@
-/** Leases of activities, renewed while they are worked on and given back by whoever does not go on. */
+/** Renews leases of activities while they are performed, and releases those that a worker does not continue. */
 import type { Database } from "../database/database.ts";
 import { translate } from "../database/store-error.ts";
 import { type RenewedRow, renewText } from "./lease-statement.ts";
 
 /**
- * Of those that are still held: whether each was renewed, or somebody has it locked at this moment. The work of the others is to be given up.
+ * Returns the activities that are still held, and whether each was renewed or is locked at this moment. The worker must give up the others.
  */
 export async function renewLeases(
   database: Database,
@@ -37,8 +37,8 @@ where activities.id = x.id and activities.claim = x.claim and activities.state =
 returning activities.id`;
 
 /**
- * Gives back work that has not begun to act, to be done after `afterMs`. Its job is put off and stays the one it has: it keeps its number
- * of enqueues, and is quiet for the supervisor until it is due (L4). Returns the ids that were given back.
+ * Releases activities that have had no effect yet, to be performed after `afterMs`. The job is delayed and stays the activity's job: its
+ * enqueue count stays, and the supervisor leaves it alone until it is due (L4). Returns the released ids.
  */
 export async function releaseClaims(
   database: Database,

@@ -1,4 +1,4 @@
-/** Living workers, by heartbeat. */
+/** The living workers, by heartbeat. */
 import type { Json } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
 import { toJson } from "../database/neutral.ts";
@@ -26,7 +26,7 @@ export async function beat(
     readonly id: string;
     readonly host: string;
     readonly info: Json;
-    /** For how long a prompt stays with it while it is paused (presence.ts). */
+    /** How long a prompt stays with the worker while the worker is paused (presence.ts). */
     readonly keepsMs?: number;
   },
 ) {
@@ -39,7 +39,7 @@ export async function beat(
   );
 }
 
-/** A worker that leaves in order. */
+/** Removes a worker that shuts down normally. */
 export async function leave(database: Database, id: string): Promise<void> {
   await queryDatabase(database, "Leaving", "delete from workers where id = $1", [id]);
 }
@@ -56,8 +56,8 @@ export async function listWorkers(database: Database): Promise<readonly WorkerRo
 }
 
 /**
- * Workers silent for so long are forgotten and their leases end now; a worker that is only paused is forgotten when it has been silent for as
- * long as it may keep a prompt. Returns their ids.
+ * Removes workers that have been silent for this time, and ends their leases. A worker that is only paused is removed when it has been
+ * silent for as long as it may keep a prompt. Returns their ids.
  */
 export async function buryWorkers(database: Database, silentMs = silentWorkerMs): Promise<readonly string[]> {
   const rows = await queryDatabase<{ id: string }>(

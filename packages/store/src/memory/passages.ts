@@ -1,13 +1,13 @@
 /**
  * Passages: texts with their vectors, found by cosine similarity.
  *
- * G1  An activity inserts each of its passages once, by its position: whoever repeats it changes nothing. Only the claim that holds the
+ * G1  An activity inserts each of its passages once, by its position: a repeated insert changes nothing. Only the claim that holds the
  *     activity inserts.
- * G2  Vectors are of length one, so the sum of products is the cosine. They are compared by us: over all passages of a scope, or, where it is
- *     large and the server has pgvector, over what its index takes for nearest and all that is not indexed yet. Passages come in the same
- *     order on every Postgres, the highest first, ties in the order of insertion; an index may miss one, a scan never does.
+ * G2  Vectors have length one, so the sum of products is the cosine. Our code compares all passages of a scope. If the scope is large and
+ *     the server has pgvector, it compares only the nearest ones by the index and all that are not indexed yet. The order is the same on
+ *     every Postgres: the highest similarity first, ties in the order of insertion. An index may miss a passage, a scan never does.
  *
- * kill -9 between two pieces of an insert: the rest is inserted by whoever repeats the activity.
+ * kill -9 between two pieces of an insert: the repeated activity inserts the rest.
  */
 import type { Database } from "../database/database.ts";
 import { neutralText } from "../database/neutral.ts";
@@ -18,7 +18,7 @@ import { findCandidates } from "./passage-index/search-passage-index.ts";
 export interface PassageScope {
   readonly tenant: string;
   readonly scope: string;
-  /** Of the run that inserts: its passages go with it, whatever their scope. */
+  /** The root run that inserts. Its passages are deleted with it, whatever their scope. */
   readonly rootId: string;
   readonly embedder: string;
 }
@@ -28,7 +28,7 @@ export interface NewPassage {
   readonly vector: Uint8Array;
 }
 
-/** In one statement, so that a long text does not make a long one. */
+/** Passages in one statement, so that a long text does not make a long statement. */
 const insertedTogether = 500;
 
 /** Returns whether the claim still held the activity. */
@@ -66,7 +66,7 @@ export interface FoundPassage {
   readonly similarity: number;
 }
 
-/** Read at a time: some megabytes. */
+/** Passages read at a time: some megabytes. */
 const readTogether = 4_000;
 
 type Searched = Omit<PassageScope, "rootId">;
@@ -103,7 +103,7 @@ interface VectorRow {
   readonly vector: Buffer;
 }
 
-/** null: all of it has to be scanned. */
+/** null: the whole scope must be scanned. */
 async function nearestIndexed(database: Database, scope: Searched, vector: Uint8Array, top: number) {
   const candidates = await findCandidates(database, scope, vector, top);
   if (candidates === null) return null;
@@ -145,7 +145,7 @@ function rank(best: readonly Ranked[], rows: readonly VectorRow[], sought: Float
   for (const { id, vector } of rows) {
     const similarity = dot(sought, floatsOf(vector));
     const worst = ranked.length < top ? Number.NEGATIVE_INFINITY : (ranked.at(-1)?.similarity ?? 0);
-    // What is no number is not near.
+    // NaN is never similar.
     if (!(similarity > worst)) continue;
     const place = ranked.findIndex((one) => one.similarity < similarity);
     ranked.splice(place === -1 ? ranked.length : place, 0, { id, similarity });

@@ -1,29 +1,30 @@
 /**
- * Budgets of money, tokens and characters. A call reserves its worst case before it is made and settles what it cost when the reply is stored, so
- * a cap holds however many workers call at once.
+ * Budgets of money, tokens and characters. A call reserves its worst case before it is sent, and its real cost is booked when the reply is
+ * stored. So a cap holds with any number of workers.
  *
- * B1  A reservation is made only if spent + reserved + wanted <= cap - `leave`: the check and the change are one statement on locked
- *     rows. Beyond the cap comes only what a call cost beyond its worst case.
- * B2  A reservation is made once per (activity, call index, claim); repeating it changes nothing. It is all budgets or none.
- * B3  A reservation ends by settling (calls.ts, together with the reply) or by release, each only under the claim that made it. What a
- *     lost holder left is settled as spent: by the next holder, or by the supervisor when the activity is over.
- * B4  Whoever locks several budgets locks them in the order of their tenants and ids.
- * B5  The request's line in the account (charges.ts) is opened, settled and struck out by the same statements, so that what is shown is
- *     what is booked, whoever dies when.
- * B6  A budget without a cap has nothing to check, so its row is not changed by calls: a class would go through it one commit at a time.
- *     Its reservations are not `counted` in the row, and what they come to are rows in `spendings`. What a budget has spent and reserved
- *     is always the row with both (`spentOrReserved`).
- * B7  Who reserves holds the row of a budget without a cap (KEY SHARE: together with any number of others); who gives it a cap waits for
- *     them, then counts in all that is reserved and spent, before anybody sees the cap. How a reservation ends is said by the reservation
- *     itself: one that was counted in meanwhile is taken from the row.
- * B8  Every run whose own limit is lower than its callers' has a budget, to any depth. A call reserves from the budgets of its run and of all
- *     its callers in one statement. Each budget keeps what its run and the runs below it set aside for handlers: the `leave` of the call
- *     without the `outer` part, which the callers above set aside from their own budgets.
- * B9  Of characters a call reserves those it sends. How long the reply is nobody knows before: it is counted when it is stored. So replies
- *     that are on their way may go beyond a cap on characters.
+ * B1  A reservation is made only if spent + reserved + wanted <= cap - `leave`. One statement on locked rows checks and reserves. Only the
+ *     cost of a call beyond its worst case can exceed the cap.
+ * B2  A reservation is made once per (activity, call index, claim), and repeating it changes nothing. It reserves from all budgets or from
+ *     none.
+ * B3  A reservation ends by settling (calls.ts, together with the reply) or by release, each only under the claim that made it. The
+ *     reservation of a lost worker is settled as spent: by the next worker of the activity, or by the supervisor when the activity is over.
+ * B4  A transaction that locks several budgets locks them in the order of their tenants and ids.
+ * B5  The same statements open, settle and delete the request's line in the account (charges.ts). So the shown figures equal the booked
+ *     ones, whatever crashes.
+ * B6  A budget without a cap has nothing to check, so calls do not change its row: otherwise a class would pass through it one commit at a
+ *     time. Its reservations are not `counted` in the row, and its spending is kept as rows in `spendings`. The total of a budget is always
+ *     the row plus both (`spentOrReserved`).
+ * B7  A reservation locks the row of a budget without a cap (KEY SHARE, which any number of others may hold as well). A transaction that
+ *     sets a cap waits for them. It then adds all that is reserved and spent to the row before the cap becomes visible. The reservation
+ *     itself stores how it must end: one that was added to the row meanwhile is subtracted from the row.
+ * B8  Every run whose own limit is lower than its callers' has a budget, at any depth. A call reserves from the budgets of its run and of
+ *     all its callers in one statement. Each budget keeps the share that its run and the runs below it set aside for handlers. That share
+ *     is the call's `leave` minus `outer`, the part that the callers above set aside from their own budgets.
+ * B9  A call reserves the characters that it sends. The length of the reply is unknown before it arrives, so it is counted when the reply
+ *     is stored. So replies on their way may exceed a cap on characters.
  *
- * kill -9 while a cap is set: the transaction is gone, and the budget has none. The supervisor adds spendings to their rows (`gatherSpendings`)
- * in one statement, so that they do not pile up; killed there, they are as they were.
+ * kill -9 while a cap is set: the transaction is rolled back, and the budget has no cap. The supervisor adds spendings to the rows of their
+ * budgets (`gatherSpendings`) in one statement, so that they do not pile up. After kill -9 there, they are unchanged.
  */
 import type { ReservedLimits } from "@markmill/engine";
 import type { PoolClient } from "pg";
@@ -45,18 +46,18 @@ export interface Budget {
   readonly cap: { readonly nanodollars: number | null; readonly tokens: number | null };
   readonly spent: Amount;
   readonly reserved: Amount;
-  /** Absent: they have no cap. */
+  /** Absent: no cap on characters. */
   readonly characters?: { readonly cap: number; readonly spent: number; readonly reserved: number };
 }
 
 export interface CallRef {
   readonly activityId: number;
   readonly callIndex: number;
-  /** The claim the call is made under. Absent: any, for those who do not claim. */
+  /** The claim under which the call is made. Absent: any, for callers that do not claim. */
   readonly claim?: number;
 }
 
-/** The budget of one run: it goes with the run. `outer`: B8. */
+/** The budget of one run, deleted with the run. `outer`: see B8. */
 export async function openRunBudget(
   database: Database,
   tenant: string,
@@ -78,7 +79,7 @@ export async function openRunBudget(
 
 const nothing: Amount = { nanodollars: 0, tokens: 0 };
 
-/** `of`: a run's own goes with the run. */
+/** `of`: the run that owns the budget, which is deleted with it. */
 export async function openBudget(
   database: Database,
   tenant: string,
@@ -95,7 +96,7 @@ export async function openBudget(
   );
 }
 
-/** A cap below what is spent refuses every further call and takes nothing back. */
+/** A cap below the spent amount refuses every further call and takes nothing back. */
 export async function setBudgetCap(database: Database, tenant: string, id: string, cap: Budget["cap"]): Promise<void> {
   try {
     await inContendedTransaction(database.calm, (client) => writeBudgetCap(client, tenant, id, cap));
@@ -105,8 +106,8 @@ export async function setBudgetCap(database: Database, tenant: string, id: strin
 }
 
 /**
- * In the caller's transaction, the newest statement of which sees what others have committed (read committed). B7. Who settles several
- * reservations of one budget at once may stand in the way of who counts them in: the caller's transaction is one that is begun anew.
+ * Runs in the caller's transaction, with read committed: its newest statement sees what others have committed. See B7. A transaction that
+ * settles several reservations of one budget may deadlock with this one, so the caller must be ready to start its transaction again.
  */
 export async function writeBudgetCap(
   client: Pick<PoolClient, "query">,
@@ -119,7 +120,7 @@ export async function writeBudgetCap(
   ]);
   await client.query("select 1 from budgets where tenant = $1 and id = $2 for update", [tenant, id]);
   if (cap.nanodollars !== null || cap.tokens !== null) {
-    // A reservation that is settled at this moment is waited for: it is then gone from here, and its spending is there for the next line.
+    // Wait for a reservation that is settled at this moment: afterwards it is gone from here, and the next statement finds its spending.
     await client.query(
       `with counted as (
          update reservations set counted = true where tenant = $1 and budget_id = $2 and not counted returning nanodollars, tokens
@@ -159,7 +160,7 @@ export async function getBudget(database: Database, tenant: string, id: string):
   return rows[0] === undefined ? null : toBudget(rows[0]);
 }
 
-/** What the budget of row `g` has spent and reserved in all, by the names that the row has for it (B6). */
+/** The total that the budget of row `g` has spent and reserved, in the columns of the row (B6). */
 export const spentOrReserved = (g: string) => `(
   select ${g}.spent_nanodollars + coalesce(s.nanodollars, 0)::bigint as spent_nanodollars,
     ${g}.spent_tokens + coalesce(s.tokens, 0)::bigint as spent_tokens,
@@ -171,7 +172,8 @@ export const spentOrReserved = (g: string) => `(
       where tenant = ${g}.tenant and budget_id = ${g}.id and not counted) v)`;
 
 /**
- * Ends `those` reservations `v`, in the order of B4, as `ended`. `spent`: expressions over `s`, what one call had reserved of one budget.
+ * Ends the reservations `v` of `those`, in the order of B4, as `ended`. `spent`: expressions over `s`, the reservation of one call in one
+ * budget.
  */
 export const endingReservations = (
   those: string,
@@ -234,14 +236,14 @@ const settleAbandonedText = `with ${endingReservations(
 const chargeAbandonedText = `update charges set state = 'unsure' where id in (
   select c.id from charges c where c.state = 'open' and ${abandoned("c")} order by c.id limit $2 for update of c skip locked)`;
 
-/** What a call really was; `certain` false: the most it can have been. */
+/** The real cost of a call. `certain` false: the highest possible cost. */
 export interface Settlement extends Amount, Partial<Pick<CallUsage, "promptTokens" | "completionTokens">> {
   readonly certain?: boolean;
 }
 
 /**
- * Turns an open reservation into spending: of what it really was, or of all that this claim or an earlier one left reserved. Returns
- * what was left in the account, which is nothing unless somebody died.
+ * Turns an open reservation into spending: the real cost, or everything that this claim or an earlier one left reserved. Returns the amount
+ * that was left reserved, which is zero unless a worker crashed.
  */
 export async function settleReservation(
   database: Database,
@@ -258,12 +260,15 @@ export async function settleReservation(
   return noCalls;
 }
 
-/** The reservation of a call that was never made, or whose price is unknown and counts as nothing. */
+/** Ends the reservation of a call that was never sent, or whose price is unknown and counts as zero. */
 export async function releaseReservation(database: Database, call: CallRef): Promise<void> {
   await queryHot(database, "Releasing a reservation", "release", releaseText, keyOf(call));
 }
 
-/** Adds spendings to the rows of their budgets; those of budgets that are gone go. Calls do not wait for it. Returns how many budgets. */
+/**
+ * Adds spendings to the rows of their budgets, and deletes those of deleted budgets. Calls do not wait for it. Returns the number of
+ * budgets.
+ */
 export async function gatherSpendings(database: Database): Promise<number> {
   const rows = await queryDatabase(database, "Gathering what was spent", gatherText);
   return rows.length;
@@ -283,11 +288,11 @@ from (
 ) s join locked l on l.tenant = s.tenant and l.id = s.budget_id
 where b.tenant = s.tenant and b.id = s.budget_id returning 1`;
 
-/** Counts as spent what was reserved, so long ago, for activities that are over or gone. Returns how many budgets it changed. */
+/** Counts old reservations of finished or deleted activities as spent. Returns the number of changed budgets. */
 export async function settleAbandoned(database: Database, olderThanMs: number, limit = 1_000): Promise<number> {
   const doing = "Settling what was abandoned";
   const budgets = await queryDatabase(database, doing, settleAbandonedText, [olderThanMs, limit]);
-  // In a statement of its own: what is left open by a kill in between is found by the next look.
+  // A statement of its own: after a kill in between, the next cycle finds the open lines.
   await queryDatabase(database, doing, chargeAbandonedText, [olderThanMs, limit]);
   return budgets.length;
 }
@@ -302,7 +307,7 @@ export interface BudgetRow {
   readonly spent_tokens: number;
   readonly reserved_nanodollars: number;
   readonly reserved_tokens: number;
-  /** null, or absent: without a cap. */
+  /** null or absent: no cap. */
   readonly cap_characters?: number | null;
   readonly spent_characters?: number;
   readonly reserved_characters?: number;

@@ -1,14 +1,14 @@
-/** What no run may go beyond, whatever its workflow and its request say: the operator's word. Given to every run with its first event. */
+/** The operator's limits for every run, whatever its workflow and its request set. Each run gets them with its first event. */
 import { type Bounds, defaultBounds, type Limits } from "@markmill/engine";
 
 export interface Ceilings extends Bounds {
   /** Activities of a run. */
   readonly steps: number;
-  /** Runs below a root run, one calling the next. */
+  /** Depth of calls below a root run. */
   readonly depth: number;
-  /** Runs of one tree, the root included. */
+  /** Runs of one tree, including the root. */
   readonly runsPerRoot: number;
-  /** Bytes of the blobs that a run names when it is made: its submission, a script. */
+  /** Bytes of the blobs that a new run names: its submission, a script. */
   readonly blobBytes: number;
 }
 
@@ -29,7 +29,10 @@ export function boundsOf({ valueCharacters, stateCharacters }: Ceilings): Bounds
   return { valueCharacters, stateCharacters };
 }
 
-/** Of a run that goes on from another one: what it is not told stays as it was, and was within the ceilings when that one began. */
+/**
+ * For a run that continues from another one. Limits that are not changed stay as they were, and were within the ceilings when the other run
+ * began.
+ */
 export function changedCapsWithin(caps: Partial<Limits>, ceilings: Ceilings): Partial<Limits> {
   const { steps, depth } = capsWithin(caps, ceilings);
   return {

@@ -1,12 +1,12 @@
 /**
- * The account: one line per request to a model that left us (table `charges`). Every figure of cost, tokens and calls that a person or
- * a program is shown is summed from it: here, and in read/usage.ts.
+ * The account: one line per request that was sent to a model (table `charges`). Every figure of cost, tokens and calls that a person or a
+ * program sees is a sum over it: here, and in read/usage.ts.
  *
- * C1  A line is opened, at its worst case, by the statement that reserves (budgets.ts), before the request leaves.
- * C2  It is paid by the statement that stores the reply (calls.ts), unsure when no reply came and it may have been billed, and struck out
- *     when it surely was not.
- * C3  An open line is not counted while its run goes on. One that is open when its run has ended was lost with its worker: it counts.
- * C4  The lines of a deleted run become totals; the line of a request that is on its way names its run no longer (deleted-usage.ts).
+ * C1  The statement that reserves (budgets.ts) opens a line at its worst case, before the request is sent.
+ * C2  The statement that stores the reply (calls.ts) marks the line paid. Without a reply, the line becomes unsure if the request may have
+ *     been billed, and is deleted if it surely was not.
+ * C3  An open line does not count while its run continues. If it is still open when its run has ended, its worker was lost, and it counts.
+ * C4  The lines of a deleted run become totals. The line of a request that is still on its way no longer names its run (deleted-usage.ts).
  */
 
 import { waitsForCallee } from "../commit/kinds-sql.ts";
@@ -28,13 +28,13 @@ export interface Charge extends Omit<CallUsage, "nanodollars"> {
 
 export interface Spent extends CallUsage {
   readonly calls: number;
-  /** The part of it that got no reply and is counted at its worst case, because it may have been billed. */
+  /** Requests without a reply, counted at their worst case because they may have been billed. */
   readonly unsure?: { readonly calls: number; readonly tokens: number; readonly nanodollars: number };
 }
 
 export const noCalls: Spent = { calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 };
 
-/** What lines `c` come to, as one JSON object: a `Spent`. */
+/** The sums over lines `c`, as one JSON object: a `Spent`. */
 const sumsOf = `json_build_object('calls', count(*), 'promptTokens', coalesce(sum(c.prompt_tokens), 0),
     'completionTokens', coalesce(sum(c.completion_tokens), 0), 'characters', coalesce(sum(c.characters), 0),
     'nanodollars', coalesce(sum(c.nanodollars), 0), 'unsure', json_build_object(
@@ -42,13 +42,13 @@ const sumsOf = `json_build_object('calls', count(*), 'promptTokens', coalesce(su
       'tokens', coalesce(sum(c.prompt_tokens + c.completion_tokens) filter (where c.state <> 'paid'), 0),
       'nanodollars', coalesce(sum(c.nanodollars) filter (where c.state <> 'paid'), 0)))`;
 
-/** What lines `c` come to that count. */
+/** The sums over those lines `c` that count. */
 export const sumOf = (where: string) => `(
   select ${sumsOf}
   from markmill.charges c where ${where} and (c.state <> 'open'
     or exists (select 1 from markmill.runs ended where ended.id = c.run_id and ended.ended_at is not null)))`;
 
-/** What a run and those it called have spent, for a query with a run `id` and its `root`: the root's by its index. */
+/** The spending of a run and the runs below it, for a query with a run `id` and its `root`. For the root it uses the root's index. */
 export const spentColumn = (id: string, root: string) => `case when ${id} = ${root} then ${sumOf(`c.root_id = ${id}`)}
   else ${sumOf(`c.run_id in (
     with recursive tree(id) as (
@@ -57,7 +57,7 @@ export const spentColumn = (id: string, root: string) => `case when ${id} = ${ro
         join markmill.runs k on k.parent_activity_id = a.id)
     select id from tree)`)} end`;
 
-/** What a whole tree of runs has spent. */
+/** The spending of a whole tree of runs. */
 export async function spentOf(database: Database, rootId: string): Promise<Spent> {
   const rows = await queryDatabase<{ spent: Spent }>(
     database,
@@ -74,12 +74,12 @@ export interface ChargeLine extends CallUsage {
   readonly activityId: number;
   readonly callIndex: number;
   readonly model: string;
-  /** open: on its way. paid: its reply is stored. unsure: no reply came, and it may have been billed. */
+  /** open: on its way. paid: its reply is stored. unsure: no reply arrived, and it may have been billed. */
   readonly state: "open" | "paid" | "unsure";
   readonly createdAt: Date;
 }
 
-/** Of a whole tree of runs, in the order in which the requests left. */
+/** The lines of a whole tree of runs, in the order in which the requests were sent. */
 export async function chargesOf(database: Database, rootId: string, limit = 10_000): Promise<readonly ChargeLine[]> {
   return queryDatabase<ChargeLine>(
     database,

@@ -1,12 +1,14 @@
 /**
- * What deleted runs have spent (table `deleted_usage`): one row per tenant, hour, definition and model. It names no run, no label and no person.
+ * The spending of deleted runs (table `deleted_usage`): one row per tenant, hour, definition and model. It names no run, no label and no
+ * person.
  *
  * G1  A line of the account (charges.ts) counts either as a line or in a total. One statement deletes the line and adds it to the total.
- * G2  A deletion adds every line that has ended. A request that is still on its way keeps its line, which no longer names its run. The reply,
- *     the failure or `settleAbandoned` ends that line as usual; `addDeletedUsage` adds it to the total later. Until then it counts as a line.
+ * G2  A deletion adds every line that has ended. A request that is still on its way keeps its line, which no longer names its run. The
+ *     reply, the failure or `settleAbandoned` ends that line as usual; `addDeletedUsage` adds it to the total later. Until then it counts
+ *     as a line.
  * G3  Rows are added in the order of their keys, so two deletions do not wait for each other.
  *
- * kill -9 at any line: each statement happened whole or not at all, so no spending is lost or counted twice.
+ * kill -9 at any line: each statement happened completely or not at all, so no spending is lost or counted twice.
  */
 
 import type { Database } from "../database/database.ts";
@@ -27,7 +29,7 @@ export const addingToTotals = (lines: string) => `
     nanodollars = u.nanodollars + excluded.nanodollars, unsure_calls = u.unsure_calls + excluded.unsure_calls,
     unsure_tokens = u.unsure_tokens + excluded.unsure_tokens, unsure_nanodollars = u.unsure_nanodollars + excluded.unsure_nanodollars`;
 
-/** G2. Returns how many lines it added. */
+/** G2. Returns the number of added lines. */
 export async function addDeletedUsage(database: Database, limit = 1_000): Promise<number> {
   const [row] = await queryDatabase<{ lines: number }>(
     database,

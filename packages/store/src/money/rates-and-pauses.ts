@@ -1,18 +1,17 @@
 /**
- * Rate and pause of a model at an endpoint for one tenant, shared by all workers: one row.
+ * Rate and pause of a model at an endpoint for one tenant. All workers share one row.
  *
- * G1  Requests and tokens are spread evenly over the minute (GCRA): a slot begins when what was granted before is worked off, less a
- *     burst of BURST_MS. Endpoints enforce a minute's limit over shorter stretches too. Whoever asks is served in the order of asking.
- * G2  An endpoint that refuses is paused for everybody, for as long as it asked, but never longer than the given cap.
- * G3  A pause is ended by a probe: when its time is over one call is let through. An answer ends the pause, a further refusal renews it,
- *     doubled. A prober says that it lives (renewProbe); one that dies is replaced within PROBE_MS. One that is slow may have been replaced
- *     when it is answered: that ends the pause, too.
+ * G1  Requests and tokens are spread evenly over the minute (GCRA): a slot begins when the earlier grants are worked off, minus a burst of
+ *     BURST_MS. Endpoints enforce a minute's limit over shorter periods too. Calls are served in the order of asking.
+ * G2  An endpoint that refuses is paused for all workers, for the time it asked for, but never longer than the given cap.
+ * G3  A probe ends a pause: when its time is over, one call is let through. An answer ends the pause; a further refusal renews it, with
+ *     twice the time. The prober renews its probe (renewProbe), and if it crashes, another one replaces it within PROBE_MS. A slow prober
+ *     may have been replaced when its answer arrives, and its answer also ends the pause.
  * G4  Refusals of calls that were on their way when the pause began count once.
- * G5  Without limits there is nothing to reckon: while the endpoint is not paused its row is read and not written, so that the calls of a
- *     class do not go through it one commit at a time. That it is not paused holds for LOOK_MS in the process that read it, unless that
- *     process pauses it itself.
+ * G5  Without limits there is nothing to compute. While the endpoint is not paused, its row is read and not written, so that the calls of a
+ *     class do not pass through it one commit at a time. A process trusts its reading for LOOK_MS, unless it pauses the endpoint itself.
  *
- * kill -9 between asking and calling: a slot passes unused, a probe is taken over within PROBE_MS.
+ * kill -9 between the grant and the call: a slot stays unused, or another worker takes over the probe within PROBE_MS.
  */
 import type { Database } from "../database/database.ts";
 import { queryDatabase, queryHot } from "../database/query-database.ts";
@@ -23,23 +22,23 @@ export interface Rate {
 }
 
 export interface ModelAt {
-  /** Tenants have keys of their own: what one is refused says nothing of another. */
+  /** Tenants have keys of their own: a refusal for one tenant does not concern another. */
   readonly tenant: string;
   readonly endpoint: string;
   readonly model: string;
 }
 
 export type Slot =
-  /** `waitMs`: before the call may be made. */
+  /** `waitMs`: time to wait before the call. */
   | { readonly kind: "granted"; readonly waitMs: number; readonly probe: boolean }
-  /** `probing`: its time is over, and somebody finds out whether the endpoint answers. */
+  /** `probing`: the time of the pause is over, and another call probes the endpoint. */
   | { readonly kind: "paused"; readonly forMs: number; readonly probing: boolean; readonly reason: string };
 
 export interface Pause extends Omit<ModelAt, "tenant"> {
   readonly reason: string;
   readonly refusals: number;
   readonly since: Date;
-  /** When somebody is let through to try. */
+  /** When a probe is let through. */
   readonly until: Date;
   readonly forMs: number;
 }
@@ -47,7 +46,7 @@ export interface Pause extends Omit<ModelAt, "tenant"> {
 const BURST_MS = 6_000;
 const PROBE_MS = 6_000;
 const LOOK_MS = 100;
-/** The first pause where the endpoint names none. */
+/** The first pause if the endpoint names no time. */
 const FIRST_PAUSE_MS = 1_000;
 
 const ms = (expression: string) => `((${expression})::float8 * interval '1 millisecond')`;
@@ -80,7 +79,7 @@ returning refusals, coalesce(prober = $6, false) as probe, ${left("starts_at")} 
 
 const pausedText = "select 1 from rates where tenant = $1 and endpoint = $2 and model = $3 and refusals > 0";
 
-/** Until when it need not be looked again whether a model is paused (G5). */
+/** Until when the process trusts that a model is not paused (G5). */
 const answering = new WeakMap<Database, Map<string, number>>();
 const nameOf = ({ tenant, endpoint, model }: ModelAt) => JSON.stringify([tenant, endpoint, model]);
 
@@ -89,7 +88,7 @@ async function isPaused(database: Database, at: ModelAt): Promise<boolean> {
   answering.set(database, known);
   const name = nameOf(at);
   if (performance.now() < (known.get(name) ?? 0)) return false;
-  // 0: looked for just now; gone again if this process pauses it meanwhile.
+  // 0 means that a read is running. The entry is deleted if this process pauses the endpoint meanwhile.
   known.set(name, 0);
   const values = [at.tenant, at.endpoint, at.model];
   const paused = await queryHot(database, "Asking a rate limit", "paused", pausedText, values);
@@ -97,7 +96,7 @@ async function isPaused(database: Database, at: ModelAt): Promise<boolean> {
   return paused.length > 0;
 }
 
-/** Takes one request of so many tokens. `taker` names this one call, should it become the probe. */
+/** Asks for one request with this number of tokens. `taker` identifies this one call, in case it becomes the probe. */
 export async function takeRate(
   database: Database,
   at: ModelAt,
@@ -134,7 +133,7 @@ export async function takeRate(
   return { kind: "paused", forMs: probing ? (row.probe_ms ?? 0) : pausedMs, probing, reason: row.reason };
 }
 
-/** The endpoint refused. `wishMs`: when it wants to be asked again. `prober`: the call was the probe of an earlier pause. */
+/** The endpoint refused. `wishMs`: the time it asked for. `prober`: the call was the probe of an earlier pause. */
 export async function pauseRate(
   database: Database,
   at: ModelAt,
@@ -167,7 +166,7 @@ export async function pauseRate(
   answering.get(database)?.delete(nameOf(at));
 }
 
-/** A probe was answered: nobody waits any more. */
+/** A probe was answered: all calls may be sent again. */
 export async function endPause(
   database: Database,
   { tenant, endpoint, model }: ModelAt,
@@ -182,24 +181,24 @@ export async function endPause(
   );
 }
 
-/** The probe is still under way. To be said more often than every PROBE_MS. */
+/** The probe is still under way. Call this more often than every PROBE_MS. */
 export function renewProbe(database: Database, at: ModelAt, prober: string): Promise<void> {
   return changeProbe(database, at, prober, `probe_until = statement_timestamp() + ${ms(String(PROBE_MS))}`);
 }
 
-/** The probe was given up before it could tell anything: the next one probes. */
+/** The probe was given up without a result: the next call probes. */
 export function leaveProbe(database: Database, at: ModelAt, prober: string): Promise<void> {
   return changeProbe(database, at, prober, "prober = null, probe_until = null");
 }
 
-/** Of one that has been taken over nothing is changed. */
+/** Changes nothing if another call has taken over the probe. */
 async function changeProbe(database: Database, at: ModelAt, prober: string, change: string): Promise<void> {
   const values = [at.endpoint, at.model, prober, at.tenant];
   const theirs = "endpoint = $1 and model = $2 and prober = $3 and tenant = $4";
   await queryDatabase(database, "Changing a probe", `update rates set ${change} where ${theirs}`, values);
 }
 
-/** Whom all workers leave alone now for this tenant, and why. One that nobody asked again for a day is no news. */
+/** The endpoints that all workers now pause for this tenant, and why. Leaves out those that no worker called for a day. */
 export async function currentPauses(database: Database, tenant: string): Promise<readonly Pause[]> {
   return await queryDatabase<Pause>(
     database,

@@ -1,12 +1,13 @@
 /**
- * A call reserves its worst case before it is made (budgets.ts, B1, B2, B4 to B7). Calls of a tenant that reserve together are one statement.
+ * A call reserves its worst case before it is sent (budgets.ts, B1, B2, B4 to B7). Calls of a tenant that reserve together share one
+ * statement.
  *
- * R1  A group is reserved whole or not at all: for each budget, what all of them want must fit, and what the most careful of them leaves. A
- *     group that does not fit, or one of whose calls has reserved before, has done nothing; each call then reserves alone and hears its own
- *     answer. So a group refuses nobody, and many calls change the row of a budget with a cap once.
+ * R1  A group is reserved completely or not at all. For each budget, the sum of all calls must fit, with the largest `leave` among them. A
+ *     group changes nothing if it does not fit, or if one of its calls has reserved before. Each call then reserves alone and gets its own
+ *     answer. So no call is refused because of its group, and many calls change the row of a capped budget once.
  *
- * kill -9 before the answer: the statement is there whole or not at all. What it reserved for calls that were never made is settled as spent
- * by the next holders of their activities (B3).
+ * kill -9 before the answer: the statement happened completely or not at all. The next workers of the activities settle reservations for
+ * calls that were never sent as spent (B3).
  */
 import type { LimitCode } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
@@ -23,7 +24,7 @@ export type Reserved =
       readonly kind: "refused";
       readonly budget: Budget;
       readonly code: ReservedCode;
-      /** It is the budget of a run of the tree; false: one that many runs share. */
+      /** The budget belongs to a run of the tree. false: many runs share it. */
       readonly ofRun: boolean;
     }
   /** One of the budgets does not exist. The call is refused: a missing row never means "no limit". */
@@ -34,12 +35,12 @@ export type ReservedCode = Extract<LimitCode, "LIMIT_COST" | "LIMIT_TOKENS" | "L
 interface Reserving {
   readonly tenant: string;
   readonly call: CallRef;
-  /** Of the tenant. The call is refused if one of them does not exist. */
+  /** Budgets of the tenant. The call is refused if one of them does not exist. */
   readonly budgets: readonly string[];
   readonly want: Amount;
-  /** What the call must leave of the budgets of runs, for the handlers of its run and of all its callers (B8). */
+  /** The amount that the call must leave in the budgets of runs, for the handlers of its run and of all its callers (B8). */
   readonly leave: Amount;
-  /** Its line in the account, at its worst case; null: there is none. */
+  /** Its line in the account, at its worst case. null: no line. */
   readonly charge: Charge | null;
 }
 
@@ -77,7 +78,8 @@ async function reserveAlone(database: Database, reserving: Reserving): Promise<R
     throw new StoreError("STORE_BUSY", "Reserving a budget: its cap changes all the time.");
   };
   const passes = (rows: readonly ReserveRow[]) => rows.every(({ fits, held }) => fits || held);
-  // A twin of this call may reserve in between: it breaks the key, or takes what this one wanted. The second look finds it.
+  // A second delivery of this call may reserve in between. It then violates the key, or takes the amount that this one wanted. The second
+  // attempt finds it.
   const first = await query().catch((error: unknown) => (isDuplicate(error) ? null : Promise.reject(error)));
   const rows = first !== null && passes(first) ? first : await query();
   if (passes(rows)) return { kind: "reserved" };
@@ -88,27 +90,28 @@ async function reserveAlone(database: Database, reserving: Reserving): Promise<R
     const code = overBy(row, want, leave);
     return code === null ? [] : { code, budget: toBudget(row), ofRun: row.for_run };
   });
-  // A limit of the runs themselves first: it ends the run, whatever others have spent.
+  // A limit of the runs themselves comes first: it ends the run, whatever other runs have spent.
   const cause = refusing.find(({ ofRun }) => ofRun) ?? refusing[0];
   return cause === undefined ? { kind: "reserved" } : { kind: "refused", ...cause };
 }
 
-/** So often a budget may get or lose its cap while one call reserves. */
+/** How often a budget may get or lose its cap while one call reserves. */
 const reserveAttempts = 20;
 
 const budgetColumns =
   "id, cap_nanodollars, cap_tokens, cap_characters, spent_nanodollars, spent_tokens, spent_characters, reserved_nanodollars, reserved_tokens, reserved_characters, outer_nanodollars, outer_tokens, outer_characters, for_run";
 
-/** B8: what the most careful call of a group leaves of the locked budget `l`. */
+/** B8: the largest amount that the calls of a group leave in the locked budget `l`. */
 const left = (what: string) => `case when l.for_run then greatest(0, s.leave_${what} - l.outer_${what}) else 0 end`;
 const fits = (what: string) => `(l.cap_${what} is null
         or l.spent_${what} + l.reserved_${what} + s.${what} <= l.cap_${what} - ${left(what)})`;
 
 /**
- * FOR UPDATE returns the newest version of a row it had to wait for; a sum over reservations would be of the older snapshot. A budget that
- * got or lost its cap meanwhile is then among neither the capped nor the free ones, and `whole` is false: nothing was done, and a new
- * statement sees it. The free ones come first: who holds a capped one waits for nobody who sets a cap. Before them come the root runs, as in
- * calls.ts: a deletion waits for the line that is opened here, or the reservation is refused because the run is gone (delete-runs.ts, E1).
+ * FOR UPDATE returns the newest version of a row it had to wait for, but a sum over reservations would use the older snapshot. A budget
+ * that got or lost its cap meanwhile is then neither capped nor free, and `whole` is false: nothing was reserved, and a new statement sees
+ * the change. The free budgets are locked first: a transaction that holds a capped one never waits for one that sets a cap. Before them the
+ * root runs are locked, as in calls.ts. A deletion then waits for the line that is opened here, or the reservation is refused because the
+ * run is gone (delete-runs.ts, E1).
  */
 const reserveText = `
 with wanted as materialized (
@@ -170,7 +173,7 @@ with wanted as materialized (
 )
 select l.*, v.fits, v.held, v.whole, n.budget as missing, n.run as gone from absent n cross join verdict v left join locked l on true`;
 
-/** Without a budget that has a cap, one row with nulls. */
+/** Without any capped budget: one row with nulls. */
 interface ReserveRow extends BudgetRow {
   readonly for_run: boolean;
   readonly outer_nanodollars: number;
@@ -187,7 +190,7 @@ interface ReserveRow extends BudgetRow {
 }
 
 async function ask(database: Database, tenant: string, group: readonly Reserving[]): Promise<readonly ReserveRow[]> {
-  // In one order, so that two groups with the same calls do not stand in each other's way.
+  // Always in the same order, so that two groups with the same calls do not deadlock.
   const wanted = group
     .map(({ call, budgets, want, leave, charge }) => ({
       ...{ activity_id: call.activityId, call_index: call.callIndex, claim: call.claim ?? 0 },

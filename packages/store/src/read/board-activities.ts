@@ -1,8 +1,8 @@
 /**
- * Activities as whoever watches the queues sees them: of all tenants, by node and run, without a word of what they hold. What a failed one
- * says of its failure is the code alone; messages may quote a student.
+ * Activities for people who watch the queues: of all tenants, by node and run, without content. Of a failure only the code is shown,
+ * because messages may quote a student.
  *
- * Of each run only the last `window` events are looked at: a board asks every few seconds.
+ * Only the last `window` events of each run are read: a board asks every few seconds.
  */
 import { type WorkKind, type WorkQueue, workKinds } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
@@ -15,11 +15,11 @@ export interface BoardActivity
   extends Pick<HistoryActivity, "id" | "node" | "generation" | "attempt" | "state" | "kind" | "createdAt" | "endedAt"> {
   readonly runId: string;
   readonly rootId: string;
-  /** Of the definition: the path of the workflow file. */
+  /** The path of the workflow file in the definition. */
   readonly program: string;
   readonly queue: WorkQueue;
   readonly worker: string | null;
-  /** Of an attempt that failed. */
+  /** For a failed attempt. */
   readonly failure: string | null;
 }
 
@@ -42,17 +42,17 @@ export interface BoardTree {
   readonly activities: readonly BoardActivity[];
 }
 
-/** What a board reads. */
+/** The queries of a board. */
 export interface BoardReader {
-  /** The latest of each kind of work, of the runs that moved last; the latest first. */
+  /** The latest ended activities of each kind of work, from the runs that changed last; the latest first. */
   ended(mostOfKind: number): Promise<readonly BoardActivity[]>;
-  /** Those of them that exist, in any order. */
+  /** Returns the existing ones, in any order. */
   activities(wanted: readonly ActivityPlace[]): Promise<readonly BoardActivity[]>;
-  /** The run of an activity that has a row of its own; null: it has none. */
+  /** The run of an activity that has a row of its own. null: it has no such row. */
   runOf(activityId: number): Promise<string | null>;
-  /** A run with those that called it and those it called; null: there is none. */
+  /** A run with its callers and the runs it called. null: it does not exist. */
   tree(runId: string): Promise<BoardTree | null>;
-  /** Those of these runs that exist and have not ended. */
+  /** Returns those of these runs that exist and have not ended. */
   openRuns(runIds: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
@@ -74,7 +74,7 @@ export function createBoardReader(database: Database): BoardReader {
 const window = 200;
 const mostRuns = 200;
 
-/** Of activities `a`, their runs `r` and what ended them, `e`. */
+/** Columns of activities `a`, their runs `r` and the events `e` that ended them. */
 const columns = `a.id, a.run_id as "runId", r.root_id as "rootId", r.program, a.node, a.generation, a.attempt, a.state, a.kind,
   a.claimed_by as worker, a.created_at as "createdAt", a.ended_at as "endedAt",
   case e.type when 'activity.failed' then e.body::json -> 'failure' ->> 'code' end as failure`;

@@ -1,8 +1,8 @@
 /**
- * The events of one run after a sequence number, in their order and without gaps: events of a run are committed one by one, so what is
- * read up to a number is all there will ever be up to it. Whoever follows passes `last` as the next `after`.
+ * The events of one run after a sequence number, in their order and without gaps. Events of a run are committed one by one, so no event is
+ * ever added below a number that was read. A client that polls passes `last` as the next `after`.
  *
- * `waitMs` is for long polling: with nothing new, the answer waits for the run to move, at most so long.
+ * `waitMs` is for long polling: if there is nothing new, the answer waits until the run has a new event, at most this long.
  */
 
 import type { Database } from "../database/database.ts";
@@ -12,7 +12,7 @@ import { type EventColumns, type HistoryEntry, toEntry } from "./get-history.ts"
 import type { RunStatus } from "./get-run.ts";
 
 export interface EventsRequest {
-  /** Events with a higher number; 0: from the start. */
+  /** Events with a higher number. 0: from the start. */
   readonly after?: number;
   /** Events, with all their warnings; at most 1,000. */
   readonly limit?: number;
@@ -24,7 +24,7 @@ export interface EventPage {
   readonly entries: readonly HistoryEntry[];
   /** The number of the last event read so far. */
   readonly last: number;
-  /** How many events the run has: more than `last` while there are further pages. */
+  /** The number of events of the run: more than `last` while there are further pages. */
   readonly rev: number;
   readonly status: RunStatus;
   /** The run has ended and its last event has been read. */
@@ -33,10 +33,10 @@ export interface EventPage {
 
 const pollMs = 500;
 const mostEvents = 1_000;
-/** Of a page; the first event comes whole, however long it is. */
+/** Limit of a page. The first event is complete, whatever its length. */
 const mostBytes = 16 * 1024 * 1024;
 
-/** null: there is no such run. */
+/** null: the run does not exist. */
 export async function eventsAfter(
   database: Database,
   movements: Movements,
@@ -47,7 +47,7 @@ export async function eventsAfter(
   const most = Math.max(1, Math.min(limit, mostEvents));
   for (;;) {
     const left = until - performance.now();
-    // Listens before it looks: what moves in between wakes it.
+    // Start listening before the read: a change in between then wakes this call.
     const moved = left > 0 && signal?.aborted !== true ? movements.next(runId, Math.min(left, pollMs), signal) : null;
     const page = await readEvents(database, runId, Math.max(0, after), most).catch((error: unknown) => {
       moved?.cancel();
@@ -62,7 +62,7 @@ export async function eventsAfter(
   }
 }
 
-/** One page, as it is now. Warnings come with their event, which has the same number. */
+/** One page of the current state. Warnings come with their event, which has the same number. */
 export async function readEvents(
   database: Database,
   runId: string,

@@ -1,4 +1,4 @@
-/** What happened in a run, and the activities it happened to. */
+/** The history of a run: its events and activities. */
 import { type Event, type InlineKind, inlineWork, type Work, type WorkKind } from "@markmill/engine";
 import { columnToItem } from "../commit/run-row.ts";
 import type { Database } from "../database/database.ts";
@@ -23,7 +23,7 @@ export interface HistoryActivity {
   readonly kind: WorkKind;
   readonly state: "ready" | "claimed" | "waiting" | "done" | "void";
   readonly work: Work;
-  /** The event that ended it: `outcome` or `failure` stand there. */
+  /** The number of the event that ended it and has its `outcome` or `failure`. */
   readonly seq: number | null;
   readonly claimedBy: string | null;
   readonly takeovers: number;
@@ -40,7 +40,7 @@ export interface History {
 export const activityColumns = `id, node, generation, item, attempt, kind, state, work, seq, claimed_by as "claimedBy", takeovers,
   created_at as "createdAt", ended_at as "endedAt"`;
 
-/** `after`: only what came later, for whoever follows a run. Read as of one moment: an activity's end is an event. */
+/** `after`: only newer events, for clients that follow a run. Read in one snapshot: the end of an activity is an event. */
 export async function getHistory(database: Database, runId: string, after = 0): Promise<History> {
   const { entries, activities } = await queryAtOnce(database, "Reading a history", async (query) => ({
     entries: await query<EventColumns>(
@@ -69,7 +69,7 @@ export function toActivity(row: ActivityRow): HistoryActivity {
   return { ...row, item: columnToItem(row.item), work: row.work ?? inlineWork(row.kind as InlineKind) };
 }
 
-/** What is asked and not answered: for whoever looks at a run often, without its history. */
+/** The open activities of a run, for clients that read it often without its history. */
 export async function openActivities(
   database: Database,
   runId: string,

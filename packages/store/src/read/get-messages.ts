@@ -1,4 +1,4 @@
-/** Conversations. */
+/** Reads conversations. */
 import type { Role } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
 import { queryDatabase, queryHot } from "../database/query-database.ts";
@@ -19,7 +19,7 @@ export interface Thread {
   readonly agent: string;
 }
 
-/** Oldest first. A conversation of more than `mostBytes` is refused before it is read. */
+/** Returns messages, oldest first. A conversation of more than `mostBytes` is refused before it is read. */
 export async function getMessages(
   database: Database,
   thread: string,
@@ -40,12 +40,12 @@ export async function getMessages(
   return rows.map(({ bytes: _, ...message }) => message);
 }
 
-/** What a model is sent of a message. */
+/** The parts of a message that a model gets. */
 export type Said = Pick<ThreadMessage, "role" | "text">;
 
 /**
- * What was said in a thread, oldest first, under the same bound. Conversations that are asked for together are read by one statement, unless they
- * are too long together. Each is one row: a row per message would be most of what reading them costs.
+ * The messages of a thread, oldest first, with the same limit. Conversations that are requested together are read by one statement, unless
+ * they are too long together. Each conversation is one row, because a row per message would take most of the time.
  */
 export function createReadConversation(
   database: Database,
@@ -91,7 +91,7 @@ function refuseTooLong(bytes: number, mostBytes: number): void {
   throw new StoreError("STORE_TOO_LARGE", `The conversation has ${bytes} bytes; at most ${mostBytes} are sent.`);
 }
 
-/** Threads a run opened. */
+/** The threads that a run opened. */
 export async function getThreads(database: Database, runId: string): Promise<readonly Thread[]> {
   return queryDatabase<Thread>(
     database,

@@ -1,4 +1,4 @@
-/** One run, for people. */
+/** Reads one run, for people. */
 import type { Failure, Json, Usage } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
@@ -20,7 +20,7 @@ export interface RunSummary {
   readonly rev: number;
   readonly depth: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** With what it called; calls, tokens and cost are those of the account (charges.ts). */
+  /** Includes the runs it called. Calls, tokens and cost come from the account (charges.ts). */
   readonly spent: Omit<Usage, "characters"> & Pick<Spent, "unsure"> & { readonly steps: number };
   readonly result: string | null;
   readonly reason: Failure | null;
@@ -28,7 +28,7 @@ export interface RunSummary {
   readonly createdAt: Date;
   readonly endedAt: Date | null;
   readonly deadline: Date | null;
-  /** It begins when its tenant has a place for it (shares/admit-runs.ts). */
+  /** It starts when its tenant has a slot for it (shares/admit-runs.ts). */
   readonly queued: boolean;
 }
 export type RunStatus = "created" | "doing" | "stopped" | "success" | "failed" | "cancelled";
@@ -38,7 +38,7 @@ export interface RunDetail extends RunSummary {
   readonly hits: Readonly<Record<string, number>>;
 }
 
-/** What is read of a run's row, by the names in the schema: a summary has them all, `steps` within `spent`. */
+/** The columns of a run's row in a summary, by their names in the schema. `steps` is within `spent`. */
 const summaryKeys = [
   "id",
   "rootId",
@@ -62,7 +62,7 @@ const summaryKeys = [
   "deadline",
 ] as const satisfies readonly (keyof typeof columns.runs)[];
 
-/** Every key of a summary is read, and nothing else. */
+/** Checks at compile time that exactly the keys of a summary are read. */
 type Read = Record<(typeof summaryKeys)[number], unknown>;
 type Wanted = Record<Exclude<keyof RunSummary, "spent" | "queued"> | "steps", unknown>;
 export interface SummaryRow extends Omit<RunSummary, "spent"> {
@@ -70,7 +70,7 @@ export interface SummaryRow extends Omit<RunSummary, "spent"> {
   readonly spent: Spent;
 }
 
-/** Of a run `r`. */
+/** Columns of a run `r`. */
 export const summaryColumns = `${summaryKeys.map((key) => `r.${columns.runs[key].name} as "${key}"`).join(", ")},
   ${queuedSql("r")} as queued, ${spentColumn("r.id", "r.root_id")} as spent`;
 
@@ -92,7 +92,7 @@ export async function getRun(database: Database, id: string): Promise<RunDetail 
   return row === undefined ? null : { ...toSummary(row), variables: row.variables, hits: row.hits };
 }
 
-/** Runs called by a run, in the order of their calls. */
+/** The runs that a run called, in the order of their calls. */
 export async function childRuns(database: Database, runId: string): Promise<readonly RunSummary[]> {
   const rows = await queryDatabase<SummaryRow>(
     database,
@@ -103,7 +103,7 @@ export async function childRuns(database: Database, runId: string): Promise<read
   return rows.map(toSummary);
 }
 
-/** The blob that holds what was handed in, or null. */
+/** The blob of the submission, or null. */
 export async function submissionOf(database: Database, rootId: string): Promise<string | null> {
   const rows = await queryDatabase<{ blob: string | null }>(
     database,

@@ -1,8 +1,8 @@
 /**
- * Whole ids for a part of one. An id begins with its time, so people are shown its end: four characters of an end are enough to look for it.
- * The beginning is the same for all ids of a minute, so less than eight characters of it name nothing.
+ * Finds whole ids for a part of one. An id begins with its time, so people see its end: four characters of an end are enough for a search.
+ * The beginning is the same for all ids of a minute, so fewer than eight characters of it identify nothing.
  *
- * Both are ranges of an index, however many rows there are: of the primary key for a beginning, of the reversed ids for an end.
+ * Both searches are ranges of an index, for any number of rows: of the primary key for a beginning, of the reversed ids for an end.
  */
 
 import type { Database } from "../database/database.ts";
@@ -13,7 +13,7 @@ const fewestOfBeginning = 8;
 const lowest = "00000000-0000-0000-0000-000000000000";
 const highest = lowest.replaceAll("0", "f");
 
-/** Of this tenant, at most `limit`. */
+/** Returns at most `limit` ids of this tenant. */
 export async function idsWith(
   database: Database,
   table: "runs" | "batches",
@@ -24,7 +24,7 @@ export async function idsWith(
   const wanted = part.toLowerCase();
   if (!/^[0-9a-f-]+$/.test(wanted) || wanted.length < fewestOfEnd || wanted.length > lowest.length) return [];
   const backwards = Array.from(wanted).reverse().join("");
-  // All ids have their dashes at the same places, so whole ids are in the same order under every collation.
+  // All ids have their dashes at the same places, so whole ids have the same order under every collation.
   const rows = await queryDatabase<{ id: string }>(
     database,
     "Looking for an id",

@@ -1,7 +1,7 @@
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
 
-/** Names this database among all others, and is the same for all processes that share it: when it was first migrated. */
+/** Identifies this database among all others: the time of its first migration. All processes that share the database get the same value. */
 export async function installationId(database: Database): Promise<string> {
   const rows = await queryDatabase<{ id: string }>(
     database,

@@ -1,4 +1,4 @@
-/** Definitions for people: the latest version of each name, and the versions of one. */
+/** Lists definitions for people: the latest version of each name, and the versions of one name. */
 
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
@@ -12,18 +12,18 @@ export interface DefinitionSummary {
 }
 
 interface ListedDefinition extends DefinitionSummary {
-  /** How many definitions have this name; this is the latest. */
+  /** The number of definitions with this name; this one is the latest. */
   readonly versions: number;
 }
 
 export interface DefinitionPage {
   readonly definitions: readonly ListedDefinition[];
-  /** Pass as `after` for the next page; null: this was the last. */
+  /** Pass as `after` for the next page. null: this was the last page. */
   readonly next: string | null;
 }
 
 export interface DefinitionFilter {
-  /** Part of the name, in any case. */
+  /** Part of the name, in upper or lower case. */
   readonly search?: string;
 }
 
@@ -34,7 +34,7 @@ export interface PageRequest {
 
 const columns = `d.hash, d.dialect, d.name, d.root, d.created_at as "createdAt"`;
 
-/** By name. */
+/** Sorted by name. */
 export async function listDefinitions(
   database: Database,
   tenant: string,
@@ -55,7 +55,7 @@ export async function listDefinitions(
   return { definitions, next: rows.length > limit ? (definitions.at(-1)?.name ?? null) : null };
 }
 
-/** The latest first. */
+/** Latest first. */
 export async function versionsOf(
   database: Database,
   tenant: string,

@@ -1,6 +1,6 @@
 /**
- * Runs by status, definition, label, time and variable value, newest first, paged by key. Written by hand: a list is what people and boards
- * ask for again and again, and drizzle's import alone takes a command half a second.
+ * Lists runs by status, definition, label, time and variable value, newest first, paged by key. The SQL is written by hand: people and
+ * boards request lists often, and importing drizzle alone costs a command half a second.
  */
 
 import { openRunsWith } from "../commit/open-runs-with.ts";
@@ -20,15 +20,15 @@ export interface RunFilter {
   readonly variables?: Readonly<Record<string, string>>;
   /** The end of an id, or its beginning (ids-with.ts). */
   readonly idPart?: string;
-  /** Part of the name, of the id or of a label's value, in any case. */
+  /** Part of the name, of the id or of a label's value, in upper or lower case. */
   readonly search?: string;
-  /** true: only runs that nobody called. */
+  /** true: only root runs. */
   readonly roots?: boolean;
 }
 
 export interface RunPage {
   readonly runs: readonly RunSummary[];
-  /** Pass as `after` for the next page; null: this was the last. */
+  /** Pass as `after` for the next page. null: this was the last page. */
   readonly next: string | null;
 }
 
@@ -60,7 +60,7 @@ export async function listRuns(
   };
 }
 
-/** Gives a value its place among the statement's parameters. */
+/** Adds a value to the statement's parameters and returns its placeholder. */
 type Parameter = (value: unknown) => string;
 
 function conditions(filter: RunFilter, p: Parameter): string[] {
@@ -69,7 +69,7 @@ function conditions(filter: RunFilter, p: Parameter): string[] {
   if (filter.definitionHash !== undefined) found.push(`r.definition_hash = ${p(filter.definitionHash)}`);
   if (filter.name !== undefined) found.push(`r.name = ${p(filter.name)}`);
   if (filter.labels !== undefined && Object.keys(filter.labels).length > 0) {
-    // The second condition is the index's own.
+    // The second condition matches the one of the index.
     found.push(`r.labels @> ${p(JSON.stringify(filter.labels))}::jsonb and r.labels <> '{}'`);
   }
   if (filter.search !== undefined && filter.search !== "") {
@@ -85,7 +85,7 @@ function conditions(filter: RunFilter, p: Parameter): string[] {
   if (filter.roots === true) found.push("r.id = r.root_id");
   for (const [name, value] of Object.entries(filter.variables ?? {})) {
     const [named, wanted] = [p(name), `${p(value)}::text`];
-    // Those of ended runs are indexed by value, those of open ones are looked through.
+    // Variables of ended runs are indexed by value, those of open runs are scanned.
     found.push(
       `r.id in (
         select v.run_id from variables v
@@ -97,7 +97,7 @@ function conditions(filter: RunFilter, p: Parameter): string[] {
   return found;
 }
 
-/** Key of the page before: the time of its last run, to the microsecond, and its id. That run may be gone by now. */
+/** Key of the previous page: the time of its last run, to the microsecond, and its id. That run may be deleted by now. */
 function after(key: string | undefined, p: Parameter): string[] {
   if (key === undefined) return [];
   const [, micros, id] = /^(\d{1,17})-(.+)$/.exec(key) ?? [];

@@ -1,8 +1,8 @@
 /**
- * Named scopes of a tenant, for people: which there are, what is in them, and their end. A run's own passages go with it
- * (../delete-runs.ts) and are no matter of this.
+ * Named scopes of a tenant, for people: lists, contents and deletion. A run's own passages are deleted with the run (../delete-runs.ts) and
+ * are not handled here.
  *
- * kill -9 while a scope is deleted: some of it is left, is listed, and goes when it is asked for again.
+ * kill -9 while a scope is deleted: a part of it is left and listed, and the next deletion removes it.
  */
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
@@ -13,14 +13,14 @@ export interface MemoryScope {
   readonly name: string;
   readonly passages: number;
   readonly characters: number;
-  /** Runs that inserted what is in it. */
+  /** Runs that inserted its passages. */
   readonly runs: number;
   readonly embedders: readonly string[];
   readonly firstAt: Date;
   readonly lastAt: Date;
 }
 
-/** By name. */
+/** Sorted by name. */
 export async function scopePage(
   database: Database,
   tenant: string,
@@ -42,7 +42,7 @@ export async function scopePage(
 export interface StoredPassage {
   readonly id: number;
   readonly text: string;
-  /** Of the root run that inserted it, and with which it goes. */
+  /** The root run that inserted it. The passage is deleted with that run. */
   readonly runId: string;
   readonly embedder: string;
   readonly createdAt: Date;
@@ -67,10 +67,10 @@ export async function passagePage(
   return { items, next: rows.length > limit ? String(items.at(-1)?.id) : null };
 }
 
-/** In one statement, so that none takes long. */
+/** In one statement, so that each statement is short. */
 const deletedTogether = 2_000;
 
-/** What is inserted meanwhile stays. false: there is no such scope. */
+/** Passages that are inserted meanwhile stay. false: the scope does not exist. */
 export async function deleteScope(database: Database, tenant: string, name: string): Promise<boolean> {
   const of = [tenant, `named:${name}`];
   const [last] = await queryDatabase<{ id: number | null }>(
@@ -80,7 +80,7 @@ export async function deleteScope(database: Database, tenant: string, name: stri
     of,
   );
   if (last === undefined || last.id === null) return false;
-  // Until nothing is left: what somebody else deletes at the same time is missing from a piece, which says nothing of the rest.
+  // Repeat until nothing is left. If another process deletes at the same time, a piece may be short although more remains.
   for (let left = true; left; ) {
     await queryDatabase(
       database,

@@ -1,7 +1,7 @@
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
 
-/** How many runs of the whole installation have not ended, by status: numbers only. */
+/** The number of open runs of the whole installation, by status: numbers only. */
 export async function openRunCounts(
   database: Database,
 ): Promise<readonly { readonly status: string; readonly runs: number }[]> {

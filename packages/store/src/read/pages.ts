@@ -1,6 +1,6 @@
 /**
- * What a run did, page by page. What was there when the first page was read is listed once, whatever happens meanwhile; what comes later
- * may be listed. A page of more than `mostBytes` is cut short: it has one item at least.
+ * The record of a run, page by page. Entries that existed when the first page was read are listed exactly once, whatever happens meanwhile.
+ * Newer entries may be listed. A page of more than `mostBytes` is cut short, but has at least one entry.
  */
 
 import { type CallRow, callColumns, type StoredCall, toCall } from "../calls/calls.ts";
@@ -14,7 +14,7 @@ import type { PageRequest } from "./list-definitions.ts";
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Pass as `after` for the next page; null: this was the last. */
+  /** Pass as `after` for the next page. null: this was the last page. */
   readonly next: string | null;
 }
 
@@ -24,8 +24,9 @@ export interface TalkMessage extends ThreadMessage {
 }
 
 /**
- * In the order in which they ended, the open ones last. The key: a letter, an event, an activity. e: those that ended after that event, or by
- * it with a higher id, come next. o: of those that were open after that event, the ones with higher ids come next, even if they ended since.
+ * In the order in which they ended, the open ones last. The key has a letter, an event number and an activity id. Letter e: the next
+ * activities ended after that event, or by it with a higher id. Letter o: among those that were open after that event, the next ones have
+ * higher ids, even if they ended since.
  */
 export async function activityPage(
   database: Database,
@@ -59,7 +60,7 @@ export async function activityPage(
 
 const callOrder = "created_at, activity_id, call_index, request_hash";
 
-/** In the order in which they were made. */
+/** In the order of their creation. */
 export async function callPage(
   database: Database,
   runId: string,
@@ -87,7 +88,7 @@ export async function callPage(
   };
 }
 
-/** In the order in which they were asked for. */
+/** In the order in which they were requested. */
 export async function toolCallPage(
   database: Database,
   runId: string,
@@ -110,7 +111,7 @@ export async function toolCallPage(
   return { items, next: [activityId, callIndex, requestHash, position, attempt].join("-") };
 }
 
-/** Of all conversations that a run opened, oldest first. */
+/** The messages of all conversations that a run opened, oldest first. */
 export async function messagePage(
   database: Database,
   runId: string,
@@ -138,16 +139,16 @@ export async function messagePage(
 }
 
 interface Place {
-  /** Something comes after it. */
+  /** There are further entries. */
   readonly more: boolean;
 }
 
-/** What a page is cut by: the place of a row in it, how many there are, and the bytes up to it. */
+/** Columns for cutting a page: the position of a row in it, the number of rows, and the bytes up to it. */
 function placed(size: string, order: string): string {
   return `row_number() over (order by ${order}) as place, count(*) over () as found, sum(${size}) over (order by ${order}) as bytes`;
 }
 
-/** What a page goes on from. */
+/** Parses the key from which a page continues. */
 export function keyOf(key: string, pattern: RegExp): RegExpExecArray {
   const parts = pattern.exec(key);
   if (parts === null) throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is no key of a page here.`);

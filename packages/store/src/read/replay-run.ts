@@ -1,6 +1,6 @@
 /**
- * Folds a run's events again, from its rows alone, and compares the result with what is stored. Read page by page, and with a pause after
- * each few: a long run is folded without being held in memory, and others are served meanwhile.
+ * Folds a run's events again, from its rows alone, and compares the result with the stored state. It reads page by page and pauses after
+ * each few. So a long run is never completely in memory, and other work runs meanwhile.
  */
 import { setImmediate as pause } from "node:timers/promises";
 import { initialState, type RunState, step } from "@markmill/engine";
@@ -12,9 +12,9 @@ import { readEvents } from "./events-after.ts";
 
 export interface Replay {
   readonly state: RunState;
-  /** How many were folded. */
+  /** The number of folded events. */
   readonly events: number;
-  /** Paths whose folded value is not the stored one; empty: identical. */
+  /** Paths at which the folded value differs from the stored one. Empty: identical. */
   readonly differences: readonly Difference[];
 }
 
@@ -24,7 +24,7 @@ export interface Difference {
   readonly stored: string;
 }
 
-/** So long others wait at most, beyond one step. */
+/** The longest time that other work waits, beyond one step. */
 const sliceMs = 10;
 
 export async function replayRun(database: Database, definitions: Definitions, runId: string): Promise<Replay> {
@@ -36,7 +36,7 @@ export async function replayRun(database: Database, definitions: Definitions, ru
   let state: RunState = initialState;
   let events = 0;
   let since = performance.now();
-  // What came after the run was read is not compared.
+  // Events that were added after the run was read are not compared.
   for (let last = 0; last < run.rev; ) {
     const page = await readEvents(database, runId, last, run.rev - last);
     if (page === null || page.entries.length === 0) break;
@@ -66,7 +66,7 @@ function compare(folded: unknown, stored: unknown, path: string, differences: Di
   }
 }
 
-/** A list, too. */
+/** Also true for a list. */
 function holdsValues(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }

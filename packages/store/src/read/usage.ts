@@ -1,13 +1,13 @@
 /**
- * What was spent, from the account (charges.ts) and from the totals of deleted runs (deleted-usage.ts), by what somebody wants to know it of.
- * Of a deleted run are known the hour, the definition and the model. By run or by label its spending stands under the key "".
+ * Spending, from the account (charges.ts) and from the totals of deleted runs (deleted-usage.ts), grouped as requested. For a deleted run
+ * only the hour, the definition and the model are known. Grouped by run or by label, its spending is under the key "".
  */
 
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
 import type { Spent } from "../money/charges.ts";
 
-/** run: a root run with all it called. label: the values of one label of root runs. day: in UTC, as 2026-01-31. */
+/** run: a root run with all runs below it. label: the values of one label of root runs. day: in UTC, as 2026-01-31. */
 export type UsageBy =
   | { readonly kind: "run" }
   | { readonly kind: "definition" }
@@ -16,24 +16,24 @@ export type UsageBy =
   | { readonly kind: "day" };
 
 export interface UsageFilter {
-  /** When the call was made. Calls of deleted runs count as made at the beginning of their hour. */
+  /** The time of the call. Calls of deleted runs count at the beginning of their hour. */
   readonly from?: Date;
   readonly before?: Date;
   readonly definitionHash?: string;
   readonly model?: string;
-  /** Of the root run. A deleted run has none. */
+  /** Labels of the root run. A deleted run has none. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly rootId?: string;
 }
 
 export interface UsageLine extends Spent {
-  /** The run's id ("" for deleted runs), the definition's hash, the model, the label's value ("" for runs without it), the day. */
+  /** The run's id ("" for deleted runs), the definition's hash, the model, the label's value ("" for runs without it), or the day. */
   readonly key: string;
   /** Root runs that made the calls, without deleted ones. */
   readonly runs: number;
 }
 
-/** How many lines, and how many before them are left out. */
+/** The number of lines, and the number of earlier lines to skip. */
 export interface UsagePage {
   readonly limit?: number;
   readonly skip?: number;
@@ -56,7 +56,7 @@ const within = (time: string, definition: string, model: string) => `
   and ($3::text is null or ${definition} = $3) and ($4::text is null or ${model} = $4)`;
 const namesNoRun = "$5::jsonb is null and $6::text is null";
 
-/** Of runs that are there, of requests that are on their way although their run was deleted, and of all other deleted runs. */
+/** The spending of existing runs, of requests still on their way whose run was deleted, and of all other deleted runs. */
 const spendingText = `
   select c.root_id, r.definition_hash, r.labels, c.model, c.created_at as at, ${ofLine}
   from charges c join runs r on r.id = c.root_id

@@ -1,4 +1,4 @@
-/** What runs wait for that is not theirs: endpoints in trouble, and, where patience is over, somebody who resumes them. */
+/** The external causes that runs wait for: endpoints in trouble, or, once patience is over, a resume by a person. */
 import type { Parked } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
 import { queryDatabase } from "../database/query-database.ts";
@@ -12,7 +12,7 @@ export interface Wait {
   readonly nextTry: Date | null;
 }
 
-/** Of whole trees, by their roots. The oldest first. */
+/** For whole trees, by their roots. Oldest first. */
 export async function waitsOf(database: Database, rootIds: readonly string[]): Promise<readonly Wait[]> {
   if (rootIds.length === 0) return [];
   return queryDatabase<Wait>(

@@ -1,4 +1,7 @@
-/** Events from outside a worker: a person, the supervisor, a refused reservation. Same path as all others (committer.ts, G3). */
+/**
+ * Events from outside a worker: from a person, the supervisor, or a refused reservation. They take the same path as all others
+ * (committer.ts, G3).
+ */
 import type { Event } from "@markmill/engine";
 import type { Committed, Committer } from "../commit/committer.ts";
 import { loadRuns } from "../commit/load-runs.ts";
@@ -17,7 +20,7 @@ export interface Outside {
   readonly clock: DatabaseClock;
 }
 
-/** An event is made for the run as it is; null: there is nothing to say about it. */
+/** Builds the event for the current state of the run. null: no event is needed. */
 export type MakeEvent = (
   run: LoadedRun,
   happened: { readonly at: number; readonly seed: number },
@@ -52,15 +55,15 @@ export function cancelRun(outside: Outside, runId: string, message: string): Pro
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.cancelled", message, ...happened }));
 }
 
-/** What nothing else can bring to an end, because of a defect of ours. */
+/** Ends a run that a defect of Markmill would otherwise keep open for ever. */
 export function breakRun(outside: Outside, runId: string, message: string): Promise<Committed> {
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.broken", message, ...happened }));
 }
 
 /**
- * The runs it called end with it (committer.ts, G3), and nobody hears from them for how long they waited and how many steps they took: so it is
- * told here. They are read
- * after their caller: one that has returned to the caller as it was read has told that itself, and must not be counted again.
+ * The runs it called end with it (committer.ts, G3) and do not return how long they waited and how many steps they took. So this event
+ * contains it. The called runs are read after their caller. A run that had returned when its caller was read has reported that itself, and
+ * must not be counted again.
  */
 export function stopRun(outside: Outside, runId: string): Promise<Committed> {
   const { database, definitions } = outside;
@@ -81,12 +84,12 @@ export function stopRun(outside: Outside, runId: string): Promise<Committed> {
   });
 }
 
-/** A queued run begins: its time begins to count. */
+/** Starts a queued run: its time begins to count. */
 export function beginQueuedRun(outside: Outside, runId: string): Promise<Committed> {
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.admitted", ...happened }));
 }
 
-/** One run alone; resume-run.ts resumes a tree. */
+/** Resumes one run. resume-run.ts resumes a tree. */
 export function resumeRun(outside: Outside, runId: string): Promise<Committed> {
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.resumed", ...happened }));
 }

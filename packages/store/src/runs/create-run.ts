@@ -1,6 +1,6 @@
 /**
- * A run is created with its first event folded and its first activities ready, in one statement. Its idempotency key is written by the same
- * statement: twice with one key is once, and the same key with another request is refused.
+ * Creates a run, with its first event folded and its first activities ready, in one statement. The same statement writes its idempotency
+ * key. Two equal requests with one key create one run. Another request with the same key is refused.
  */
 import { createHash } from "node:crypto";
 import {
@@ -44,29 +44,31 @@ export interface NewRun {
   readonly variables?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly caps?: Partial<Limits>;
-  /** How long trouble of a model's endpoint is waited for. */
+  /** How long the run waits for a model's endpoint in trouble. */
   readonly patienceMs?: number;
-  /** What the one who starts it was told, for the record. */
+  /** The notes that the person who started it saw, for the record. */
   readonly notes?: RunStarted["notes"];
   readonly labels?: Readonly<Record<string, string>>;
   readonly options?: Json;
   readonly submission?: Json;
   /** Budgets besides the run's own, such as a batch's. */
   readonly budgets?: readonly string[];
-  /** Twice with the same key is once; the same key with another request is refused. */
+  /** Two equal requests with one key create one run. Another request with the same key is refused. */
   readonly idempotencyKey?: string;
-  /** Tells requests with the same key apart. Absent: it is taken from all that is asked for. */
+  /** Distinguishes requests with the same key. Default: computed from the whole request. */
   readonly requestHash?: string;
   readonly forkedFrom?: string;
-  /** It may have to wait for its turn where its tenant has many runs under way (shares/admit-runs.ts); its enqueues are then none. */
+  /**
+   * The run may have to wait for a slot if its tenant has many runs under way (shares/admit-runs.ts). Then there are no jobs to enqueue.
+   */
   readonly takesTurn?: boolean;
-  /** Written to the audit log with the run, as done; not where no run is made. */
+  /** The entry for the audit log, written with the run and its outcome. Not written if no run is created. */
   readonly audit?: AuditAsked;
 }
 
 export interface CreatedRun {
   readonly runId: string;
-  /** false: the key was used before, and this is the run it made. */
+  /** false: the key was used before, and this is the run it created. */
   readonly created: boolean;
   readonly jobs: readonly JobSpec[];
 }
@@ -81,7 +83,7 @@ export interface RunCreator {
 }
 
 export async function createRun(creations: RunCreator, tenant: string, request: NewRun): Promise<CreatedRun> {
-  // A run of a batch was admitted with it.
+  // A run of a batch got its slot with the batch.
   const takesTurn = request.takesTurn === true && (request.budgets ?? []).length === 0;
   const make = (queued: boolean) => makeRun(creations, tenant, request, queued);
   return takesTurn ? await creations.shares.start(tenant, make) : await make(false);
@@ -113,7 +115,7 @@ async function makeRun(creations: RunCreator, tenant: string, request: NewRun, q
     caller: null,
   };
   const budgets = [...(request.budgets ?? [])];
-  // What the run may spend is known once its first event is folded: the program's limits, its settings, the request's caps.
+  // The caps of the run are known once its first event is folded: the program's limits, its settings, the request's caps.
   const { limits } = firstStep(program, event);
   const cap = ownReserved(limits, {});
   if (cap !== null) {
@@ -165,7 +167,7 @@ async function makeRun(creations: RunCreator, tenant: string, request: NewRun, q
   return existing;
 }
 
-/** The budget of a run that was not made. */
+/** Deletes the budget if its run was not created. */
 export async function closeUnused(database: Database, tenant: string, id: string): Promise<void> {
   const rows = await queryDatabase(database, "Looking for a run", "select 1 from runs where id = $1 and tenant = $2", [
     id,
@@ -175,8 +177,9 @@ export async function closeUnused(database: Database, tenant: string, id: string
 }
 
 /**
- * The blobs that a run names become young, so that they are there when it is made (blobs.ts, P3): what is older than an hour is touched,
- * which waits for who deletes it, and what is younger is not deleted for long. The operator's ceiling on what a tree stores holds here.
+ * Resets the age of the blobs that a new run names, so that they exist when the run is created (blobs.ts, P3). A blob older than an hour is
+ * touched, which waits for a running deletion. A newer blob will not be deleted soon. The operator's limit on the storage of a tree also
+ * applies here.
  */
 async function takeBlobs(
   { database, ceilings }: RunCreator,
@@ -209,7 +212,7 @@ async function takeBlobs(
   throw new StoreError("STORE_TOO_LARGE", message);
 }
 
-/** The hash of the blob that was handed in. */
+/** The hash of the submitted blob. */
 function blobOf(submission: Json | undefined): string | null {
   if (typeof submission !== "object" || submission === null || !("blob" in submission)) return null;
   return typeof submission.blob === "string" ? submission.blob : null;
@@ -242,7 +245,7 @@ async function existingRun(
   return madeBefore(creations, id);
 }
 
-/** The run that a key made; null: it made none. A key that was used for another request is refused. */
+/** The run that a key created. null: it created none. A key that was used for another request is refused. */
 export async function keyedRun(
   creations: RunCreator,
   tenant: string,
@@ -268,7 +271,7 @@ async function madeBefore({ database }: RunCreator, runId: string): Promise<Crea
   }
 }
 
-/** Two requests that ask for the same have the same. */
+/** Equal requests have equal hashes. */
 function requestHash(request: NewRun, path: string): string {
   if (request.requestHash !== undefined) return request.requestHash;
   const { id: _, notes: _notes, idempotencyKey: _key, audit: _audit, takesTurn: _turn, definition, ...asked } = request;
@@ -277,7 +280,7 @@ function requestHash(request: NewRun, path: string): string {
     .digest("hex");
 }
 
-/** The order in which the members of an object were written means nothing. */
+/** The order of an object's fields does not matter. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;
@@ -287,15 +290,16 @@ function sorted(value: unknown): unknown {
 
 export type StartedCall =
   | Committed
-  /** The tree has as many runs as it may. */
+  /** The tree has reached its maximum number of runs. */
   | { readonly kind: "refused"; readonly failure: Failure; readonly jobs: readonly JobSpec[] };
 
 /**
- * The first delivery of a CALL: makes the callee and leaves the CALL waiting for it. A second delivery, or one after the caller was
- * stopped, makes nothing and is told what the callee has ready. `job` is the CALL's queue job, which the callee's jobs name as their parent.
+ * The first delivery of a CALL creates the called run and leaves the CALL waiting for it. A second delivery, or one after the caller was
+ * stopped, creates nothing and returns the ready activities of the called run. `job` is the CALL's queue job, which the called run's jobs
+ * name as their parent.
  *
- * A callee whose own limit is lower than what its caller has left gets a budget first. On kill -9 before the run is made, the budget goes by its
- * age (delete-orphans.ts), and the next delivery makes another run with another budget.
+ * If the called run's own limit is lower than the remaining limit of its caller, it first gets a budget. On kill -9 before the run is
+ * created, the budget is deleted by its age (delete-orphans.ts), and the next delivery creates another run with another budget.
  */
 export async function startCall(
   creations: RunCreator,
@@ -318,7 +322,7 @@ export async function startCall(
     ...(inherited === undefined ? {} : { inherited }),
   };
   const at = clock.now();
-  // What is left now: a call that is made again after a stop has less than the first had.
+  // The limits that remain now: a call that is repeated after a stop has less left than the first one.
   const caps = remainingCaps(caller.program, await withWaits(creations, caller, at), at);
   const event: RunStarted = {
     type: "run.started",
@@ -385,7 +389,9 @@ export async function startCall(
   }
 }
 
-/** The caller with what its other calls, which have not returned, waited so far: time in which it only waits is not taken from the callee. */
+/**
+ * The caller, with the time for which its other open calls have only waited so far. That time is not subtracted from the called run's time.
+ */
 async function withWaits({ database, definitions }: RunCreator, caller: LoadedRun, at: number): Promise<RunState> {
   const { state } = caller;
   if (state.limits.timeMs === null || Object.keys(state.active).length < 2) return state;
@@ -397,8 +403,9 @@ async function withWaits({ database, definitions }: RunCreator, caller: LoadedRu
 }
 
 /**
- * Why a CALL may make no callee, or null: its tree has as many runs as it may. One that an earlier delivery has made counts for nothing. It is
- * exact where no other call of the tree is made at the same time; where one may be, startCall asks again under the locks of the step pools.
+ * Why a CALL may not create a run, or null: its tree has as many runs as allowed. A run that an earlier delivery created does not count.
+ * The answer is exact if no other call of the tree is made at the same time. Otherwise startCall asks again under the locks of the step
+ * pools.
  */
 export async function callExcess(
   creations: RunCreator,

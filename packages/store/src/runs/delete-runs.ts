@@ -1,12 +1,12 @@
 /**
- * Deletes root runs that have ended, with everything that hangs on them, in one transaction. What they had reserved of a batch's budget is
- * left to `settleAbandoned`, the blobs they named to `deleteOrphans`. A try whose run goes says so: its work shows that it was deleted.
- * Everything is found by its key (the hot pool): planned freely, all that there is would be looked through for each hundred runs.
+ * Deletes ended root runs with everything that belongs to them, in one transaction. `settleAbandoned` handles their reservations in a
+ * batch's budget, and `deleteOrphans` the blobs they named. A grading attempt whose run is deleted records this, so its submission shows
+ * it. All rows are found by key (the hot pool): with free planning, Postgres would read whole tables for each hundred runs.
  *
- * E1  The first statement locks the rows of the root runs, the last one deletes. So the last one sees all that other transactions wrote
- *     while they held such a lock (a reservation in reserve.ts, a reply in calls.ts, a fork in fork-run.ts). A transaction that waits for the
- *     lock finds no run.
- * E2  The second statement locks the lines of the account that are still open: nobody ends one of them during the deletion. They stay for the
+ * E1  The first statement locks the rows of the root runs, and the last one deletes. So the last one sees everything that other
+ *     transactions wrote while they held such a lock (a reservation in reserve.ts, a reply in calls.ts, a fork in fork-run.ts). A
+ *     transaction that waits for the lock finds no run.
+ * E2  The second statement locks the open lines of the account: no transaction ends one of them during the deletion. They stay for the
  *     requests that are on their way; all other lines become totals (deleted-usage.ts).
  *
  * On kill -9 between the statements, nothing was deleted.
@@ -49,17 +49,17 @@ with roots as materialized (
 ), d10 as (delete from runs where id in (select id from tree))
 select 1`;
 
-// Not by clock_timestamp(), which may be another one for each row: no index can be asked by it.
+// Do not use clock_timestamp(): it may differ for each row, so no index can be used with it.
 const oldText = `select id from runs where ended_at < statement_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
     and not exists (select 1 from batch_runs t where t.run_id = runs.id)
   order by ended_at limit $2 for update skip locked`;
 const namedText =
   "select id from runs where id = any($1) and root_id = id and ended_at is not null order by id for update";
 
-/** E2. */
+/** See E2. */
 const lockOpenText = "select 1 from charges where root_id = any($1) and state = 'open' order by id for update";
 
-/** E1. `locking` selects ended root runs and locks them. Returns how many were deleted. */
+/** See E1. `locking` selects ended root runs and locks them. Returns the number of deleted runs. */
 async function deleteLocked(
   database: Database,
   doing: string,
@@ -81,20 +81,23 @@ async function deleteLocked(
 
 const named = (ids: readonly string[]) => ({ name: "lock-runs", text: namedText, values: [ids] });
 
-/** Of a batch that goes as a whole. */
+/** For a batch that is deleted as a whole. */
 export async function deleteRuns(database: Database, ids: readonly string[]): Promise<void> {
   await deleteLocked(database, "Deleting runs", named(ids));
 }
 
-/** Those that ended before; those of a batch go with it (delete-batch.ts). Returns how many; call it again until it is less than `limit`. */
+/**
+ * Deletes runs that ended at least `olderThanMs` ago. Runs of a batch are deleted with the batch (delete-batch.ts). Returns the number;
+ * call it again until it is less than `limit`.
+ */
 export async function deleteOldRuns(database: Database, olderThanMs: number, limit = 100): Promise<number> {
   const locking = { name: "lock-old-runs", text: oldText, values: [olderThanMs, limit] };
   return await deleteLocked(database, "Deleting old runs", locking);
 }
 
-/** One root run, at a person's wish. Returns whether there was one. A run that goes on, or that another one called, is refused. */
+/** Deletes one root run at a person's request. Returns whether it existed. An open run, or one that another run called, is refused. */
 export async function deleteRun(database: Database, id: string): Promise<boolean> {
-  // Webhooks are told of its end, which may be younger than the supervisor's last look.
+  // Webhooks must report its end, which may be younger than the supervisor's last cycle.
   await noteHappenings(database);
   if ((await deleteLocked(database, "Deleting a run", named([id]))) > 0) return true;
   const left = await queryDatabase<{ root_id: string }>(

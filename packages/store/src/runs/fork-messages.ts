@@ -1,6 +1,6 @@
 /**
- * The conversations of a fork: what was said in the threads of the forked runs until the point, by them and by the runs they had called and
- * that had returned, in the same order.
+ * The conversations of a fork: the messages in the threads of the forked runs before the fork point, in the same order. They include the
+ * messages of called runs that had returned.
  */
 import type { PoolClient } from "pg";
 import { heardRuns, type TakenRun } from "./fork-workspace.ts";

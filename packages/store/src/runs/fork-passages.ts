@@ -1,7 +1,7 @@
 /**
- * A fork has the run's own memory as it was at the point: what finished activities inserted, and what the runs inserted that finished calls
- * had called. Of those nothing else is copied, so their passages belong to the call, one after the other: a fork of the fork finds them
- * there. What is in a named scope is shared anyway.
+ * A fork has the run's own memory as it was at the fork point: the passages that finished activities inserted, and those of runs that
+ * finished calls had called. Nothing else of those called runs is copied, so their passages belong to the call, in order: a fork of the
+ * fork finds them there. A named scope is shared anyway.
  */
 import type { PoolClient } from "pg";
 
@@ -10,7 +10,7 @@ interface TakenRun {
   readonly id: string;
 }
 
-/** `taken`: from the root downwards, after their activities were written. A call whose outcome was taken over has finished, too. */
+/** `taken`: from the root down, after their activities were written. A call whose outcome was copied is finished, too. */
 export async function copyPassages(client: PoolClient, taken: readonly TakenRun[]): Promise<void> {
   const [root] = taken;
   if (root === undefined) return;

@@ -1,14 +1,14 @@
 /**
- * A fork: a new run that takes over what another one did up to a point, and goes on from there. Events, finished activities and messages
- * and the files of the workspace are copied, under ids of the new run; what was in flight is asked for again. Where that was a call, the called run is forked too, so that
- * nothing that was paid for below it is paid for again.
+ * A fork: a new run that copies another run up to a point, and continues from there. Events, finished activities, messages and workspace
+ * files are copied, under ids of the new run. Activities that were open at that point are requested again. If one of them was a call, the
+ * called run is forked too, so that nothing paid below it is paid again.
  *
- * K1  All of it but its budgets is one transaction: kill -9 before its end leaves at most budgets of runs that were never made, which go
- *     by their age (delete-orphans.ts), after it a run whose jobs the supervisor enqueues.
- * K2  Nothing that the other run paid counts as spent here: replies that are taken over cost nothing.
- * K3  The other run stays as it is. The transaction locks its row and the rows of the shared budgets. So a deletion of the run or its batch
- *     comes either before, and the fork is refused, or after, and the deletion of the batch finds the fork.
- * K4  The idempotency key is the first row of the transaction: whoever comes second with it waits there for the first one's end.
+ * K1  The fork is one transaction, except for its budgets. kill -9 before its end leaves at most budgets of runs that were never created,
+ *     which are deleted by their age (delete-orphans.ts). kill -9 after it leaves a run whose jobs the supervisor enqueues.
+ * K2  The payments of the other run do not count as spent here: copied replies cost nothing.
+ * K3  The other run stays as it is. The transaction locks its row and the rows of the shared budgets. If a deletion of the run or its batch
+ *     comes first, the fork is refused. If it comes later, the deletion of the batch finds the fork.
+ * K4  The idempotency key is the first row of the transaction: a second request with the same key waits there until the first one ends.
  */
 import {
   activityKey,
@@ -48,20 +48,23 @@ import { renameThread } from "./thread-names.ts";
 export interface ForkRequest {
   /** A root run. */
   readonly of: string;
-  /** Nodes from the root downwards, the last one to begin with, those before it calls; null: where the run failed. */
+  /** A path of nodes from the root down: calls, then the node to begin with. null: the node at which the run failed. */
   readonly from: readonly string[] | null;
   readonly caps?: Partial<Limits>;
-  /** Instead of the other run's own: what can be carried over is (engine/src/carry-to-program.ts), at a node of the run itself. */
+  /**
+   * Used instead of the other run's definition. The fork carries over what fits (engine/src/carry-to-program.ts), at a node of the root
+   * run.
+   */
   readonly definition?: Definition;
-  /** Twice with the same key is once; the same key with another request is refused. */
+  /** Two equal requests with one key create one fork. Another request with the same key is refused. */
   readonly key?: { readonly text: string; readonly requestHash: string };
 }
 
 export interface ForkedRun {
   readonly runId: string;
-  /** false: the key was used before, and this is the run it made. */
+  /** false: the key was used before, and this is the run it created. */
   readonly created: boolean;
-  /** The way down to what is done next, for people: a node for each level, null where several are in flight. Empty for a run that was there. */
+  /** The path to the next step, for people: a node for each level, null if several are in flight. Empty if the run existed already. */
   readonly from: readonly (string | null)[];
   readonly jobs: readonly JobSpec[];
 }
@@ -88,7 +91,7 @@ export async function forkRun(creations: RunCreator, tenant: string, asked: Fork
     const written = await inTransaction(database.calm, async (client) => {
       if (!(await takeKey(client, tenant, request, root.id))) return false;
       await holdOrigin(client, tenant, request.of, shared);
-      // On this very connection: those who wait for the key may hold all the others.
+      // Use this same connection: requests that wait for the key may occupy all the others.
       const { draw } = createActivityIds(client);
       const taken = levels.map(({ run, id, point: { seq, state, keepsReplies } }) => ({
         ...{ old: run.id, id, seq },
@@ -125,14 +128,14 @@ export async function forkRun(creations: RunCreator, tenant: string, asked: Fork
     return { runId: root.id, created: true, from: levels.map(({ point }) => point.activity?.node ?? null), jobs };
   } catch (error) {
     const known = translate(error, "Forking a run");
-    // After kill -9, and where the store is away, they go by their age.
+    // After kill -9, or if the store is unreachable, they are deleted by their age.
     if (known.code === "STORE_NOT_FOUND")
       for (const { id: unused } of levels) await closeUnused(database, tenant, unused);
     throw known;
   }
 }
 
-/** K3. */
+/** See K3. */
 async function holdOrigin(client: PoolClient, tenant: string, of: string, shared: readonly string[]): Promise<void> {
   const run = await client.query("select 1 from runs where id = $1 for key share", [of]);
   if (run.rowCount === 0) throw new StoreError("STORE_NOT_FOUND", `Run ${of} was deleted just now.`);
@@ -145,7 +148,7 @@ async function holdOrigin(client: PoolClient, tenant: string, of: string, shared
   }
 }
 
-/** The budgets that each level pays from: `shared`, and one for each run on the way down whose own limit is lower than its callers'. */
+/** The budgets that each level pays from: `shared`, and one for each run on the path whose own limit is lower than its callers'. */
 async function openBudgets(
   database: RunCreator["database"],
   tenant: string,
@@ -167,7 +170,7 @@ async function forkedBefore(creations: RunCreator, tenant: string, { key }: Fork
   return found === null ? null : { ...found, from: [] };
 }
 
-/** K4. false: another request has it. */
+/** See K4. false: another request has the key. */
 async function takeKey(client: PoolClient, tenant: string, { key }: ForkRequest, runId: string): Promise<boolean> {
   if (key === undefined) return true;
   const { rowCount } = await client.query(
@@ -177,12 +180,12 @@ async function takeKey(client: PoolClient, tenant: string, { key }: ForkRequest,
   return rowCount === 1;
 }
 
-/** null: it is the run's own. */
+/** null: the definition is the run's own. */
 function otherDefinition({ run }: FoundLevel, { definition }: ForkRequest): Definition | null {
   return definition === undefined || definition.hash === run.definitionHash ? null : definition;
 }
 
-/** A run taken up with another definition. Whom it calls is called anew. */
+/** Continues a run with another definition. The runs it called are called anew. */
 function carryLevel(level: FoundLevel, definition: Definition, request: ForkRequest, at: number): AdvancedLevel {
   const { run, id, renamed, point } = level;
   const refuse = (message: string): never => {
@@ -249,7 +252,7 @@ async function readLevel(
   return { run, id, renamed, point };
 }
 
-/** From a run to the called run in which the point lies. */
+/** Goes from a run to the called run that contains the fork point. */
 async function descend(
   creations: RunCreator,
   level: FoundLevel,
@@ -278,17 +281,17 @@ async function descend(
       if (next === null) continue;
       return [{ ...level, left: key }, ...(await descend(creations, next, from === null ? null : below, known))];
     } catch (error) {
-      // Another one of the same visit may have come to the node that somebody named.
+      // Another item of the same visit may have reached the requested node.
       if (!(error instanceof StoreError) || error.code !== "STORE_NO_FORK") throw error;
       refused ??= error;
     }
   }
-  // A callee that cannot be taken up is called anew, unless somebody named a node of it.
+  // A called run that cannot be continued is called anew, unless the request named one of its nodes.
   if (from === null) return [{ ...level, left: null }];
   throw refused ?? new StoreError("STORE_NO_FORK", `${node} of run ${runId} called nothing that came to ${below[0]}.`);
 }
 
-/** Threads are named after the runs that opened them. A state that was carried over has them, as the start has. */
+/** Threads are named after the runs that opened them. Both a carried-over state and the start event contain them. */
 function rename(event: Event, ids: ReadonlyMap<string, string>): Event {
   const run = (id: string) => ids.get(id) ?? id;
   const threads = (names: Readonly<Record<string, string>>) =>
@@ -321,7 +324,7 @@ async function calleeOf({ database }: RunCreator, runId: string, key: string): P
   return callee?.id ?? null;
 }
 
-/** Below the root, what is left of the caller's limits counts. */
+/** Below the root, the caller's remaining limits apply. */
 function forkLevels(levels: readonly ForkedLevel[], at: number, caps: Partial<Limits>): readonly AdvancedLevel[] {
   const advanced: AdvancedLevel[] = [];
   for (const level of levels) {

@@ -1,6 +1,6 @@
 /**
- * The workspace of a fork: the files as commands had left them at the point. Two states of a workspace are kept at most (checkpoints.ts), so
- * a point further back has none: the fork is refused then, because commands must not run on files that may be wrong.
+ * The workspace of a fork: the files as commands had left them at the fork point. At most two states of a workspace are kept
+ * (checkpoints.ts), so an earlier point has none. The fork is then refused, because commands must not run on files that may be wrong.
  */
 
 import { randomUUID } from "node:crypto";
@@ -14,13 +14,13 @@ import { markedCall } from "../sessions/checkpoints.ts";
 export interface TakenRun {
   readonly old: string;
   readonly id: string;
-  /** The last event that is taken over. */
+  /** The last event that is copied. */
   readonly seq: number;
-  /** What is done again with the results that its tools gave. */
+  /** The activities that are repeated with the results of their earlier tool calls. */
   readonly again: readonly Pick<ActivityRef, "node" | "generation" | "item">[];
 }
 
-/** Runs whose doings are taken over, and until which event: the forked ones, and those they had called and that had returned. */
+/** The runs whose changes are copied, and up to which event: the forked runs, and the runs they had called that had returned. */
 export const heardRuns = `
 forked as (
   select * from json_to_recordset($1::json) as x(old text, seq bigint)
@@ -32,10 +32,10 @@ forked as (
     join runs c on c.parent_activity_id = a.id and c.id not in (select old from forked)
 )`;
 
-/** Tool calls that were taken over count also where nobody has begun the activity. */
+/** Copied tool calls count even if the activity has not begun. */
 const begun = (alias: string) => `(${alias}.seq is not null or ${alias}.claim > 0)`;
 
-/** What changed files, or may have: a judge's commands run elsewhere. */
+/** Activities that changed files, or may have. Commands of a judge run in another session. */
 const changes = `
 with recursive ${heardRuns}, again as (
   select x.old as run_id, y.* from json_to_recordset($1::json) as x(old text, again json),
@@ -53,9 +53,9 @@ from acting a join tool_calls t on t.activity_id = a.id and t.in_session
 order by id`;
 
 /**
- * Of an old run that is a fork itself: did it take over files, and did any of them change between the point and where it was forked? Its own
- * rows do not say: tool calls and called runs stay with the run that it was forked from, and that one may be a fork, too. What is not known,
- * because a run was deleted, counts as changed.
+ * For a run that is itself a fork: did it copy files, and did any of them change between its fork point and the point of the new fork? Its
+ * own rows do not show this: tool calls and called runs stay with the origin run, which may also be a fork. If a run was deleted, its files
+ * count as changed.
  */
 const changesBefore = `
 with recursive ${heardRuns}, forks as (
@@ -91,7 +91,7 @@ interface Change {
   readonly kept: boolean;
 }
 
-/** Whether there was one to take over. */
+/** Returns whether there was a workspace to copy. */
 export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[]): Promise<boolean> {
   const [root] = runs;
   if (root === undefined) return false;

@@ -1,4 +1,4 @@
-/** A new run that begins as another one did: its parameters, caps, labels, options and submission, and a record of which one that was. */
+/** Starts a new run like another one: same parameters, caps, labels, options and submission, and a record of the other run's id. */
 import type { Json, Limits, RunStarted } from "@markmill/engine";
 import { queryDatabase } from "../database/query-database.ts";
 import { StoreError } from "../database/store-error.ts";
@@ -11,15 +11,15 @@ import { deleteRun } from "./delete-runs.ts";
 import type { ForkRequest } from "./fork-run.ts";
 
 export interface RestartRequest extends Pick<ForkRequest, "of" | "caps" | "key"> {
-  /** Instead of the other run's own. */
+  /** Replaces the other run's definition. */
   readonly definition?: Definition;
-  /** Instead of what was said when the other run was started. */
+  /** Replaces the notes from the start of the other run. */
   readonly notes?: NewRun["notes"];
-  /** Over those of the other run, such as another model. */
+  /** Overrides single variables of the other run, such as the model. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Instead of the other run's own. */
+  /** Replaces the other run's options. */
   readonly options?: Json;
-  /** As of a new run. */
+  /** As in `NewRun`. */
   readonly takesTurn?: boolean;
 }
 
@@ -35,10 +35,10 @@ async function sharedBudgets(database: RunCreator["database"], of: string): Prom
 }
 
 /**
- * Somebody may delete the batch of the other run while this run is created. The deletion locks the batch's budget and then looks for runs
+ * A user may delete the batch of the other run while this run is created. The deletion locks the batch's budget and then looks for runs
  * (delete-batch.ts, D4). If the budget still exists here, the deletion will find this run. If not, this run is deleted again.
  *
- * On kill -9 before this check, the run stays without its budget: each of its paid calls is refused, and it goes by its age.
+ * On kill -9 before this check, the run stays without its budget: each of its paid calls is refused, and it is deleted by its age.
  */
 async function deleteIfBatchIsGone(
   creations: RunCreator & Outside,

@@ -1,15 +1,15 @@
-/** A run that waits goes on, with all the runs it called: what is parked anywhere in its tree is tried at once, with new patience. */
+/** Resumes a waiting run and all runs it called. All parked activities of its tree are retried at once, with new patience. */
 import type { JobSpec } from "@markmill/engine";
 import { queryDatabase } from "../database/query-database.ts";
 import { type Outside, resumeRun } from "./apply-event.ts";
 
 export interface Resumed {
-  /** Runs of the tree that went on. */
+  /** The number of resumed runs of the tree. */
   readonly runs: number;
   readonly jobs: readonly JobSpec[];
 }
 
-/** Each run by an event of its own: killed in between, the next resume finds the rest. */
+/** Each run is resumed by an event of its own: after a kill in between, the next resume finds the rest. */
 export async function resumeTree(outside: Outside, rootId: string): Promise<Resumed> {
   const waiting = await queryDatabase<{ id: string }>(
     outside.database,
@@ -20,7 +20,7 @@ export async function resumeTree(outside: Outside, rootId: string): Promise<Resu
      where root_id = $1 and trouble is not null and state in ('ready', 'waiting')`,
     [rootId],
   );
-  // One that was queued, and stopped, begins now.
+  // A run that was stopped while queued starts now.
   await queryDatabase(
     outside.database,
     "Taking a run out of the queue",

@@ -1,6 +1,6 @@
 /**
- * What the supervisor looks for, all by the database's clock, all in bounded sets, all harmless when done twice: deadlines, questions nobody
- * answered, and runs whose time of keeping is over. What is ready and quiet, and leases that ended: commit/lost-jobs.ts.
+ * The duties of the supervisor: deadlines, expired questions to people, and deletion of old runs. All of them use the database's clock and
+ * work in bounded sets, and repeating them is harmless. For lost jobs and expired leases see commit/lost-jobs.ts.
  */
 
 import { deadlineWith, type JobSpec } from "@markmill/engine";
@@ -12,10 +12,10 @@ import { queryDatabase } from "../database/query-database.ts";
 import { type StoreError, translate } from "../database/store-error.ts";
 import { applyEvent, type Outside } from "./apply-event.ts";
 
-/** Called for a run that cannot be dealt with; the others are. */
+/** Called for a run that cannot be handled. The others are handled. */
 export type OnSkipped = (error: StoreError, about: { readonly run?: string; readonly activity?: number }) => void;
 
-/** Limits the runs whose deadline has passed. Returns what is to be enqueued. */
+/** Limits the runs whose deadline has passed. Returns the jobs to enqueue. */
 export async function enforceDeadlines(
   outside: Outside,
   onSkipped: OnSkipped = rethrow,
@@ -25,7 +25,7 @@ export async function enforceDeadlines(
   const due = await queryDatabase<{ id: string; deadline: string; calls: boolean }>(
     database,
     "Looking for deadlines",
-    // A run that waits for one whose time is over too is limited through that one: so every level gets its ON_FAILED.
+    // If a run waits for a called run whose time is also over, the called run is limited first: so every level gets its ON_FAILED.
     `select id, deadline::text, exists (
          select 1 from activities a where a.run_id = r.id and ${waitsForCallee("a")} and (a.state = 'waiting' or a.outcome is not null)) as calls
      from runs r where deadline < clock_timestamp() and status = 'doing'
@@ -57,7 +57,7 @@ export async function enforceDeadlines(
       });
       jobs.push(...committed.jobs);
       if (later !== null) {
-        // Looked at again when the time would be over if nobody waited any longer.
+        // Check again when the time would be over if the run waited no longer.
         await queryDatabase(
           database,
           "Moving a deadline",
@@ -66,9 +66,9 @@ export async function enforceDeadlines(
         );
         continue;
       }
-      // Unless the event set another one, this deadline has done its work. Where the event was dropped it is tried again, except of a
-      // handler without a time of its own, for which the run's deadline means nothing; of a run that waits to be resumed beside other
-      // work it is looked at again in a while.
+      // This deadline has served its purpose, unless the event set another one. If the event was dropped, the next cycle tries it again.
+      // There are two exceptions. A handler without a time of its own ignores the run's deadline. A run that waits for a resume beside
+      // other work is checked again after a while.
       await queryDatabase(
         database,
         "Clearing a deadline",
@@ -83,14 +83,14 @@ export async function enforceDeadlines(
   return jobs;
 }
 
-/** When the run's time is over, if that is later, because the runs it called only waited; null: it is over. */
+/** The later end of the run's time, if the runs it called only waited. null: the time is over. */
 async function laterDeadline({ database, definitions }: Outside, run: LoadedRun, at: number): Promise<number | null> {
   const { spans } = await waitsBelow(database.calm, definitions, run.id, at);
   const deadline = deadlineWith(run.state, at, spans);
   return deadline === null || deadline <= at ? null : deadline;
 }
 
-/** A server that is away is no property of the run at hand. */
+/** If the server is unreachable, the run itself is not at fault. */
 function survive(error: unknown, onSkipped: OnSkipped, about: Parameters<OnSkipped>[1]): void {
   const known = translate(error, "Supervising");
   if (known.code === "STORE_UNREACHABLE") throw known;
@@ -101,7 +101,7 @@ const rethrow: OnSkipped = (error) => {
   throw error;
 };
 
-/** Returns what is to be enqueued. */
+/** Returns the jobs to enqueue. */
 export async function expireAsks(
   outside: Outside,
   onSkipped: OnSkipped = rethrow,

@@ -32,7 +32,7 @@ export const apiKeys = markmill.table(
     expiresAt: at("expires_at"),
     revokedAt: at("revoked_at"),
     lastUsedAt: at("last_used_at"),
-    /** The one that an installation begins with. */
+    /** The first key of the installation. */
     first: boolean("first").notNull().default(false),
   },
   (table) => [

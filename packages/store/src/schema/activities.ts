@@ -18,29 +18,29 @@ export const activities = markmill.table(
     queue: text("queue").notNull(),
     epoch: integer("epoch").notNull(),
     state: text("state").notNull(),
-    /** Fencing token: raised by every claim. */
+    /** Fencing token: every claim raises it. */
     claim: integer("claim").notNull().default(0),
-    /** Claims of this attempt that followed one which never ended. */
+    /** How many claims of this attempt came after one that never ended. */
     takeovers: integer("takeovers").notNull().default(0),
     claimedBy: text("claimed_by"),
     claimedAt: at("claimed_at"),
     leaseUntil: at("lease_until"),
     notBefore: at("not_before"),
-    /** Times published; part of the job id, so it never falls. */
+    /** How often the activity was enqueued. It is part of the job id, so it never falls. */
     enqueues: integer("enqueues").notNull().default(1),
-    /** When the job was, or is to be, enqueued. */
+    /** When the job was enqueued, or is to be enqueued. */
     enqueuedAt: now("enqueued_at"),
     work: json("work").notNull(),
-    /** What waits to be folded: a callee's end. */
+    /** The end of a called run that waits to be folded. */
     outcome: json("outcome"),
     usage: json("usage"),
     /** The event that ended the latest attempt. */
     seq: counter("seq"),
     createdAt: now("created_at"),
     endedAt: at("ended_at"),
-    /** When it became ready after it was made. */
+    /** When it became ready after its creation. */
     readyAt: at("ready_at"),
-    /** What it waits for: trouble of a model's endpoint. */
+    /** The trouble of a model's endpoint that it waits for. */
     trouble: json("trouble"),
   },
   (table) => [
@@ -54,7 +54,7 @@ export const activities = markmill.table(
   ],
 );
 
-/** Part 0 is the event that was folded; later parts are warnings that came with it, for people only. */
+/** Part 0 is the folded event. Later parts are its warnings, for people only. */
 export const events = markmill.table(
   "events",
   {
@@ -64,7 +64,7 @@ export const events = markmill.table(
     type: text("type").notNull(),
     at: at("at").notNull(),
     body: text("body").notNull(),
-    /** Of an event that ended an inline activity. */
+    /** For an event that ended an inline activity. */
     activityId: counter("activity_id"),
     kind: text("kind"),
     askedAt: at("asked_at"),
@@ -80,7 +80,7 @@ export const asks = markmill.table(
     question: text("question").notNull(),
     text: text("text").notNull(),
     expiresAt: at("expires_at"),
-    /** open: waits for a person. void: the run went on without. */
+    /** open: waits for a person. void: the run continued without an answer. */
     state: text("state").notNull(),
     answer: text("answer"),
     answeredBy: text("answered_by"),

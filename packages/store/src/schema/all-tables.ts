@@ -1,4 +1,6 @@
-/** The whole schema, for the tools that compare it with something. Importing it takes as long as importing drizzle. */
+/**
+ * The whole schema, for the tools that compare it with a database. Importing it also imports drizzle, which is slow.
+ */
 import * as accessTables from "./access.ts";
 import * as activitiesTables from "./activities.ts";
 import * as batchesTables from "./batches.ts";

@@ -1,4 +1,4 @@
-/** Batches: a class, who is in it, what they handed in, the runs that were made of it, and what people said of the grades. */
+/** Batches: a class, its students, their submissions, the runs of the submissions, and the grade events of people. */
 import { eq, isNotNull, isNull, sql } from "drizzle-orm";
 import {
   boolean,
@@ -18,7 +18,7 @@ import { markmill } from "./runs.ts";
 export const batches = markmill.table(
   "batches",
   {
-    /** Also of its budget. */
+    /** Also the id of its budget. */
     id: text("id").primaryKey(),
     tenant: text("tenant").notNull(),
     key: text("key").notNull(),
@@ -27,19 +27,19 @@ export const batches = markmill.table(
     rubric: json("rubric").notNull(),
     rubricHash: text("rubric_hash").notNull(),
     settings: json("settings").notNull(),
-    /** Pseudonyms are made with it. */
+    /** The secret from which pseudonyms are computed. */
     secret: text("secret").notNull(),
     state: text("state").notNull().default("open"),
-    /** Of a pause: a person, or the budget. */
+    /** Set for a pause: a person, or the budget. */
     pausedBy: text("paused_by"),
     reason: text("reason").notNull().default(""),
     concurrency: integer("concurrency").notNull(),
-    /** Raised whenever a member is added or changed: who has read them knows whether they are still so. */
+    /** Raised whenever a student is added or changed: readers compare it to see whether their copy is current. */
     roster: integer("roster").notNull().default(0),
     createdAt: now("created_at"),
     /** When it ended without the end of a run (batches/settle-batch.ts). */
     settledAt: at("settled_at"),
-    /** Set while the batch is being deleted: nobody may grade in it any more. */
+    /** Set while the batch is being deleted: no grade event is accepted any more. */
     deletingAt: at("deleting_at"),
   },
   (table) => [
@@ -52,7 +52,7 @@ export const batches = markmill.table(
   ],
 );
 
-/** Every rubric that a batch has had, by its hash: marks are compared with the rubric they were made by. */
+/** Every rubric that a batch has had, by its hash: marks are compared with the rubric they were given by. */
 export const batchRubrics = markmill.table(
   "batch_rubrics",
   {
@@ -63,7 +63,7 @@ export const batchRubrics = markmill.table(
   (table) => [primaryKey({ name: "batch_rubrics_pkey", columns: [table.batchId, table.hash] })],
 );
 
-/** Names stand here and nowhere else. */
+/** Names are stored only here. */
 export const batchMembers = markmill.table(
   "batch_members",
   {
@@ -87,33 +87,33 @@ export const batchWorks = markmill.table(
     key: text("key").notNull(),
     tenant: text("tenant").notNull(),
     pseudonym: text("pseudonym").notNull(),
-    /** Keys of members. */
+    /** Keys of students. */
     members: text("members").array().notNull(),
     groupName: text("group_name"),
     attempt: integer("attempt").notNull(),
     counts: boolean("counts").notNull(),
-    /** Keys of members for whom it counts; null: all of them, or none. */
+    /** Keys of students for whom it counts. null: all of them, or none. */
     countsFor: text("counts_for").array(),
-    /** Its key in the last upload, if that is another one. */
+    /** Its key in the last upload, if that differs. */
     called: text("called"),
     label: text("label").notNull(),
     sources: text("sources").array().notNull(),
     submittedAt: text("submitted_at"),
     lateness: json("lateness").notNull(),
-    /** The blob; null: there is nothing to grade, and `content` says why. */
+    /** The blob. null: there is nothing to grade, and `content` contains the reason. */
     hash: text("hash"),
     content: json("content").notNull(),
   },
   (table) => [
     primaryKey({ name: "batch_works_pkey", columns: [table.batchId, table.key] }),
-    // The batch stands last: where the tables are young, an index that begins with it is taken for as good as the primary key.
+    // The batch is the last column: while the tables are new, Postgres would prefer an index that begins with it to the primary key.
     unique("batch_works_pseudonym").on(table.pseudonym, table.batchId),
   ],
 );
 
 /**
- * A try of a work is a run. How it stands is what the run's row says; `admittedAt` and `endSeenAt` only spare looking at all of them:
- * an admitted one may have no run yet, one whose end was not seen may have ended.
+ * Each grading attempt of a submission is a run, and the run's row has its state. `admittedAt` and `endSeenAt` only avoid reading all runs:
+ * an admitted attempt may have no run yet, and one whose end was not seen may have ended.
  */
 export const batchRuns = markmill.table(
   "batch_runs",
@@ -122,21 +122,21 @@ export const batchRuns = markmill.table(
     batchId: text("batch_id").notNull(),
     work: text("work").notNull(),
     try: integer("try").notNull(),
-    /** Drawn with the try, so that whoever makes the run makes the same one. */
+    /** Generated with the attempt, so that every process creates the same run. */
     runId: text("run_id").notNull(),
     definitionHash: text("definition_hash").notNull(),
-    /** Of the rubric that its grade is by. */
+    /** The hash of the rubric for its grade. */
     rubricHash: text("rubric_hash").notNull(),
     hash: text("hash").notNull(),
     why: text("why").notNull(),
-    /** Only this criterion is judged anew; the marks of the try before stand. */
+    /** Only this criterion is judged again; the other marks of the previous attempt stay. */
     criterion: text("criterion"),
     createdAt: now("created_at"),
     admittedAt: at("admitted_at"),
     endSeenAt: at("end_seen_at"),
-    /** Its run was deleted alone. */
+    /** Only its run was deleted. */
     deletedAt: at("deleted_at"),
-    /** Why the run could not be made. */
+    /** Why the run could not be created. */
     refusal: json("refusal"),
   },
   (table) => [
@@ -150,7 +150,7 @@ export const batchRuns = markmill.table(
   ],
 );
 
-/** Append-only: a trigger refuses any change, and any deletion but that of a whole batch. */
+/** Append-only: a trigger refuses every change, and every deletion except that of a whole batch. */
 export const gradeEvents = markmill.table(
   "grade_events",
   {
@@ -170,9 +170,9 @@ export const gradeEvents = markmill.table(
     try: integer("try").notNull(),
     /** Id of the event that it takes back. */
     takesBack: counter("takes_back"),
-    /** Of a release: keys of the members for whom it is; null: of an earlier version, for all members of the work. */
+    /** Set for a release: keys of its students. null: from an earlier version, for all students of the submission. */
     students: text("students").array(),
-    /** Of the request that it came with, and the hash of that request. */
+    /** The idempotency key of its request, and the hash of that request. */
     idempotencyKey: text("idempotency_key"),
     requestHash: text("request_hash"),
   },

@@ -28,17 +28,17 @@ export const calls = markmill.table(
   ],
 );
 
-/** One row per try of a tool call: begun before it is performed, ended after. */
+/** One row per attempt of a tool call: begun before it is performed, ended after. */
 export const toolCalls = markmill.table(
   "tool_calls",
   {
     activityId: counter("activity_id").notNull(),
-    /** The model call that asked for it; -1: no model did. */
+    /** The model call that asked for it. -1: no model did. */
     callIndex: integer("call_index").notNull(),
-    /** Of the request whose reply asked for it; where no model did, of the name and the arguments. */
+    /** The hash of the request whose reply asked for the call. Without a model: the hash of the name and the arguments. */
     requestHash: text("request_hash").notNull(),
     position: integer("position").notNull(),
-    /** Of the activity. */
+    /** The attempt of the activity. */
     attempt: integer("attempt").notNull(),
     /** The claim under which it was begun. */
     claim: integer("claim").notNull(),
@@ -54,7 +54,7 @@ export const toolCalls = markmill.table(
     createdAt: now("created_at"),
     /** It acts in the session of its run. */
     inSession: boolean("in_session").notNull().default(false),
-    /** What people should know of the result. */
+    /** Information about the result, for people. */
     note: text("note"),
   },
   (table) => [
@@ -72,16 +72,16 @@ export const toolCalls = markmill.table(
   ],
 );
 
-/** Texts that are found by meaning. A scope is a root run's own, and goes with it, or named, and the tenant's. */
+/** Texts that are searched by meaning. A scope belongs to a root run and is deleted with it, or it has a name and belongs to the tenant. */
 export const passages = markmill.table(
   "passages",
   {
     id: counter("id").primaryKey().generatedAlwaysAsIdentity(),
     tenant: text("tenant").notNull(),
     scope: text("scope").notNull(),
-    /** Of the run that inserted it: it goes with that run, whatever its scope. */
+    /** The run that inserted it. It is deleted with that run, whatever its scope. */
     rootId: text("root_id").notNull(),
-    /** Vectors of one embedder are compared with each other alone. */
+    /** Only vectors of the same embedder are compared. */
     embedder: text("embedder").notNull(),
     activityId: counter("activity_id").notNull(),
     position: integer("position").notNull(),
@@ -107,11 +107,14 @@ export const budgets = markmill.table(
     spentTokens: counter("spent_tokens").notNull().default(0),
     reservedNanodollars: counter("reserved_nanodollars").notNull().default(0),
     reservedTokens: counter("reserved_tokens").notNull().default(0),
-    /** Characters of what is sent and received. Only runs have a cap on them. */
+    /** Characters that are sent and received. Only runs have a cap on them. */
     capCharacters: counter("cap_characters"),
     spentCharacters: counter("spent_characters").notNull().default(0),
     reservedCharacters: counter("reserved_characters").notNull().default(0),
-    /** What the callers of the run had set aside for their handlers when it was made: their budgets keep it, this one does not. */
+    /**
+     * The amount that the callers of the run had set aside for their handlers when it was created. Their budgets keep it; this one does
+     * not.
+     */
     outerNanodollars: counter("outer_nanodollars").notNull().default(0),
     outerTokens: counter("outer_tokens").notNull().default(0),
     outerCharacters: counter("outer_characters").notNull().default(0),
@@ -137,7 +140,7 @@ export const reservations = markmill.table(
     createdAt: now("created_at"),
     claim: integer("claim").notNull().default(0),
     tenant: text("tenant").notNull(),
-    /** It is part of what its budget's row has reserved. */
+    /** It is included in the reserved amount of its budget's row. */
     counted: boolean("counted").notNull().default(true),
   },
   (table) => [
@@ -149,7 +152,7 @@ export const reservations = markmill.table(
   ],
 );
 
-/** What reservations that were not counted came to, until it is added to the budget's row. */
+/** The cost of reservations that were not counted, until it is added to the budget's row. */
 export const spendings = markmill.table(
   "spendings",
   {
@@ -179,7 +182,7 @@ export const charges = markmill.table(
     nanodollars: counter("nanodollars").notNull(),
     createdAt: now("created_at"),
     tenant: text("tenant").notNull(),
-    /** Of the root run, once that is deleted: the line then names no run. null: its run is there. */
+    /** The definition of the deleted root run: the line then names no run. null: the run exists. */
     deletedDefinition: text("deleted_definition"),
   },
   (table) => [
@@ -192,7 +195,7 @@ export const charges = markmill.table(
   ],
 );
 
-/** What deleted runs have spent (deleted-usage.ts). */
+/** The spending of deleted runs (deleted-usage.ts). */
 export const deletedUsage = markmill.table(
   "deleted_usage",
   {
@@ -266,7 +269,7 @@ export const sessionMarks = markmill.table(
     processes: json("processes").notNull(),
     manifest: bytea("manifest").notNull(),
     seal: text("seal").notNull(),
-    /** Of `begun`: the tool call that began; null: an EXECUTE did. */
+    /** Set for the mark `begun`: the tool call that began. null: an EXECUTE began. */
     call: text("call"),
   },
   (table) => [primaryKey({ name: "session_marks_pkey", columns: [table.sessionId, table.name] })],
@@ -304,7 +307,7 @@ export const workers = markmill.table("workers", {
   heartbeatAt: now("heartbeat_at"),
   /** When it last renewed all leases that it holds. */
   renewedAt: at("renewed_at"),
-  /** For how long a prompt stays with it while it is paused, in milliseconds. */
+  /** How long a prompt stays with it while it is paused, in milliseconds. */
   keepsMs: integer("keeps_ms").notNull().default(0),
 });
 
@@ -330,7 +333,7 @@ export const blobs = markmill.table(
   ],
 );
 
-/** Of objects that are kept in Postgres. */
+/** Parts of objects that are stored in Postgres. */
 export const blobParts = markmill.table(
   "blob_parts",
   {
@@ -341,7 +344,7 @@ export const blobParts = markmill.table(
   (table) => [primaryKey({ name: "blob_parts_pkey", columns: [table.object, table.part] })],
 );
 
-/** Objects that no blob names: on their way, or to be deleted. */
+/** Objects that no blob names: being written, or to be deleted. */
 export const looseObjects = markmill.table(
   "loose_objects",
   {
@@ -353,7 +356,7 @@ export const looseObjects = markmill.table(
   (table) => [index("loose_objects_by_due").on(table.due)],
 );
 
-/** Written by triggers, with what names a blob. */
+/** Triggers write these rows together with every row that names a blob. */
 export const blobReferences = markmill.table(
   "blob_references",
   {
@@ -386,7 +389,7 @@ export const idempotencyKeys = markmill.table(
   (table) => [
     primaryKey({ name: "idempotency_keys_pkey", columns: [table.tenant, table.key] }),
     index("idempotency_keys_by_run").on(table.runId),
-    // Those that keep a run of a deleted batch from being made (batches/delete-batch.ts), and some of early versions.
+    // Keys that block the creation of runs of a deleted batch (batches/delete-batch.ts), and some of early versions.
     index("idempotency_keys_unasked").on(table.createdAt).where(isNull(table.requestHash)),
   ],
 );

@@ -1,4 +1,4 @@
-/** Rows as statements give and take them, by the names in the database. Types only: importing this costs nothing. */
+/** Types of rows in statements, with the names of the database. Types only: importing this costs nothing. */
 import type { Table } from "drizzle-orm";
 import type { runs } from "./runs.ts";
 

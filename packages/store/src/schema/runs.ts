@@ -4,7 +4,10 @@ import { at, counter, now } from "./column-types.ts";
 
 export const markmill = pgSchema("markmill");
 
-/** Ids of activities that have no row. Far above those of rows, with which they share the queue; drawn by the block. */
+/**
+ * Ids of activities that have no row. They are far above those of rows, with which they share the queue. They are taken from the sequence
+ * in blocks.
+ */
 export const inlineActivityIds = markmill.sequence("inline_activity_ids", {
   startWith: 1099511627776,
   increment: 1024,
@@ -33,7 +36,7 @@ export const runs = markmill.table(
   {
     id: text("id").primaryKey(),
     rootId: text("root_id").notNull(),
-    /** The call that made this run: a repeated delivery of the same try finds it, a retry or a resumed run calls anew. */
+    /** The call that created this run. A repeated delivery of the same attempt finds the run; a retry or a resumed run calls anew. */
     parentActivityId: counter("parent_activity_id"),
     parentAttempt: integer("parent_attempt"),
     parentEpoch: integer("parent_epoch"),
@@ -46,7 +49,7 @@ export const runs = markmill.table(
     phase: text("phase").notNull(),
     word: text("word"),
     epoch: integer("epoch").notNull(),
-    /** Events folded. */
+    /** The number of folded events. */
     rev: counter("rev").notNull(),
     /** The state (commit/run-state.ts). */
     kept: text("kept").notNull(),
@@ -66,13 +69,16 @@ export const runs = markmill.table(
     /** Its inline activities (commit/inline-activity.ts). */
     inline: json("inline"),
     /**
-     * How often they were enqueued, and when the supervisor last did, or found them in the queue. Infinity: the run is queued, nothing of it is enqueued
-     * before its tenant has a place for it (shares/admit-runs.ts).
+     * How often its inline activities were enqueued, and when the supervisor last enqueued them or found them in the queue. Infinity: the
+     * run is queued, and nothing of it is enqueued before its tenant has a slot for it (shares/admit-runs.ts).
      */
     enqueues: integer("enqueues").notNull().default(1),
     enqueuedAt: now("enqueued_at"),
     tenant: text("tenant").notNull(),
-    /** Runs whose step pools its steps are counted in: callers that share their steps, and itself if it does (commit/step-pools.ts). */
+    /**
+     * The runs whose step pools count its steps: callers that share their steps, and the run itself if it shares them
+     * (commit/step-pools.ts).
+     */
     pools: text("pools").array().notNull().default([]),
   },
   (table) => [
@@ -87,7 +93,7 @@ export const runs = markmill.table(
       sql`${table.id} desc`,
     ),
     index("runs_by_time").on(table.tenant, sql`${table.createdAt} desc`, sql`${table.id} desc`),
-    // For ids of which people know the end.
+    // For ids of which a person has only the end.
     index("runs_by_id_end").on(table.tenant, sql`reverse(${table.id}) collate "C"`),
     index("runs_by_root").on(table.rootId).where(ne(table.rootId, table.id)),
     index("runs_by_label").using("gin", sql`${table.labels} jsonb_path_ops`).where(sql`${table.labels} <> '{}'`),
@@ -99,7 +105,7 @@ export const runs = markmill.table(
   ],
 );
 
-/** The steps of a run and of all that it called, where calls go on beside other work (commit/step-pools.ts). */
+/** The steps of a run and all runs below it, if it makes calls in parallel with other work (commit/step-pools.ts). */
 export const stepPools = markmill.table("step_pools", {
   runId: text("run_id").primaryKey(),
   cap: counter("cap").notNull(),
@@ -122,12 +128,12 @@ export const variables = markmill.table(
   ],
 );
 
-/** A view over the runs' states: hits have one truth. */
+/** A view over the states of runs, so that hits are stored only once. */
 export const hits = markmill
   .view("hits", { runId: text("run_id").notNull(), node: text("node").notNull(), hits: integer("hits").notNull() })
   .existing();
 
-/** What readers read, wherever it stands (commit/). */
+/** The variables for readers, wherever they are stored (commit/). */
 export const runVariables = markmill
   .view("run_variables", {
     runId: text("run_id").notNull(),

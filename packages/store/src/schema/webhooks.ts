@@ -3,7 +3,7 @@ import { boolean, check, index, integer, json, text, unique } from "drizzle-orm/
 import { at, counter, now } from "./column-types.ts";
 import { markmill } from "./runs.ts";
 
-/** Addresses of a tenant that are told what happens. */
+/** Addresses of a tenant that receive events. */
 export const webhooks = markmill.table(
   "webhooks",
   {
@@ -11,18 +11,18 @@ export const webhooks = markmill.table(
     tenant: text("tenant").notNull(),
     url: text("url").notNull(),
     events: text("events").array().notNull(),
-    /** Signs what is sent; whoever receives it has it too. */
+    /** Signs each delivery. The receiver has the same secret. */
     secret: text("secret").notNull(),
     enabled: boolean("enabled").notNull().default(true),
     createdBy: text("created_by").notNull(),
     createdAt: now("created_at"),
-    /** What happened before this, less what may have been committed late, has its delivery. */
+    /** Every event before this time, except those that may have been committed late, has its delivery. */
     seenAt: now("seen_at"),
   },
   (table) => [index("webhooks_by_tenant").on(table.tenant, table.createdAt)],
 );
 
-/** What is to be sent, and what became of it. */
+/** The events to send, and the result of sending. */
 export const webhookDeliveries = markmill.table(
   "webhook_deliveries",
   {
@@ -30,7 +30,7 @@ export const webhookDeliveries = markmill.table(
     webhookId: text("webhook_id")
       .notNull()
       .references(() => webhooks.id, { onDelete: "cascade" }),
-    /** Names what happened: the same is never told twice. */
+    /** Identifies the event: the same event never gets two deliveries. */
     key: text("key").notNull(),
     event: text("event").notNull(),
     body: json("body").notNull(),
@@ -39,9 +39,9 @@ export const webhookDeliveries = markmill.table(
     nextAt: now("next_at"),
     createdAt: now("created_at"),
     endedAt: at("ended_at"),
-    /** Of the last attempt: the HTTP status; null: there was no answer. */
+    /** The HTTP status of the last attempt. null: there was no answer. */
     status: integer("status"),
-    /** Of the last attempt: how the answer begins, or why there was none. */
+    /** The beginning of the last attempt's answer, or why there was none. */
     answer: text("answer"),
   },
   (table) => [

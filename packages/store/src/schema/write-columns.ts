@@ -1,4 +1,4 @@
-/** The text of columns.ts: what hand-written statements need of the schema, without the 0.5 s that importing drizzle takes. */
+/** Builds the text of columns.ts: the part of the schema that hand-written statements need, without the 0.5 s for importing drizzle. */
 import { getTableColumns, getTableName, is } from "drizzle-orm";
 import { PgTable } from "drizzle-orm/pg-core";
 import { schema } from "./all-tables.ts";

@@ -1,13 +1,14 @@
 /**
- * Checkpoints of sandbox sessions. A checkpoint is what changed since the one before it, or all; the submission is the first. Two
- * marks say where a session stood: `latest`, after the last activity that changed it, and `begun`, before the EXECUTE that began last.
+ * Checkpoints of sandbox sessions. A checkpoint is the whole workspace, or the changes since the one before it. The submission is the first
+ * one. Two marks record the state of a session: `latest`, after the last activity that changed it, and `begun`, before the EXECUTE that
+ * began last.
  *
- * K1  Only who holds the session's lease writes: every statement is gated by it.
- * K2  A mark and the checkpoint it names are written together, or neither is. kill -9 leaves the mark before.
- * K3  What `begun` needs is kept until the next EXECUTE begins, which it does only when the outcome of the one before is committed. What
- *     neither mark needs is deleted with the statement that made it so: two checkpoints of the workspace at most are stored. A tool call that
- *     acts in a session begins as an EXECUTE does; its outcome is committed by the end of its row.
- * K4  They go with the run: at its end, or a day later if it failed or was cancelled, by whichever worker reaps.
+ * K1  Only the worker that holds the session's lease writes: every statement checks it.
+ * K2  A mark and the checkpoint it names are written together, or neither is. After kill -9 the previous mark holds.
+ * K3  Everything that `begun` needs is kept until the next EXECUTE begins, which happens only after the previous outcome is committed. The
+ *     statement that makes a checkpoint unnecessary for both marks also deletes it. So at most two checkpoints of the workspace are stored.
+ *     A tool call that acts in a session begins like an EXECUTE; the end of its row commits its outcome.
+ * K4  They are deleted with the run: at its end, or a day later if it failed or was cancelled. Any worker's clean-up does this.
  */
 import { randomUUID } from "node:crypto";
 import type { Json } from "@markmill/engine";
@@ -18,9 +19,9 @@ import { translate } from "../database/store-error.ts";
 import { inTransaction } from "../database/transaction.ts";
 
 export interface Mark {
-  /** Of `begun`: the EXECUTE, or the activity whose tool call it is. */
+  /** Set for the mark `begun`: the EXECUTE, or the activity of the tool call. */
   readonly activityId: number | null;
-  /** Of `begun`: the tool call; null: the EXECUTE itself. */
+  /** Set for the mark `begun`: the tool call. null: the EXECUTE itself. */
   readonly call: string | null;
   readonly position: number;
   readonly problem: string | null;
@@ -36,7 +37,7 @@ export interface Marks {
   readonly begun: Mark | null;
 }
 
-/** How a session stands now. */
+/** The current state of a session. */
 export interface Standing {
   readonly state: Json;
   readonly instance: string;
@@ -51,15 +52,15 @@ export interface Checkpoint {
   readonly tar: Uint8Array;
 }
 
-/** Of the checkpoints that `latest` needs. */
+/** The checkpoints that `latest` needs. */
 export interface Chain {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** Postgres gives bytes as text of twice their length, and text has its limits. */
+/** Postgres returns bytes as text of twice their length, and text has its limits. */
 const partBytes = 8 * 1024 * 1024;
-/** For how long the workspace of a failed run is kept. */
+/** How long the workspace of a failed run is kept. */
 const failedMs = 24 * 3_600_000;
 
 interface MarkRow {
@@ -75,7 +76,7 @@ interface MarkRow {
   readonly seal: string;
 }
 
-/** For statements that have a session `s` at hand. */
+/** For statements that have a session as `s`. */
 export const marksColumn = `(select json_agg(json_build_object('name', m.name, 'activity_id', m.activity_id, 'call', m.call, 'position', m.position,
   'problem', m.problem, 'settled', m.settled, 'state', m.state, 'instance', m.instance, 'processes', m.processes, 'seal', m.seal))
   from session_marks m where m.session_id = s.id) as marks`;
@@ -107,7 +108,7 @@ export async function loadManifest(
   return rows[0]?.manifest ?? null;
 }
 
-/** Where the chain of a position begins: at the last whole one, or at the submission. */
+/** Where the chain of a position begins: at the last whole checkpoint, or at the submission. */
 const baseOf = (position: string) =>
   `coalesce((select max(b.position) from checkpoints b where b.session_id = $1 and b.whole and b.position <= ${position}), 0)`;
 
@@ -161,13 +162,13 @@ export type Begun =
   | { readonly kind: "waits" }
   | { readonly kind: "lost" };
 
-/** The outcome of a tool call is committed by the end of its row, long before that of its activity. */
+/** The end of a tool call's row commits its outcome, long before its activity is committed. */
 const uncommitted = `select 1 from session_marks m join activities a on a.id = m.activity_id
   where m.session_id = $1 and m.name = 'begun' and m.activity_id <> $3::bigint and a.state in ('ready', 'claimed', 'waiting')
     and (m.call is null or exists (
       select 1 from tool_calls t where t.activity_id = m.activity_id and ${markedCall("t")} = m.call and t.state = 'begun'))`;
 
-/** A tool call as marks name it. */
+/** The name of a tool call in marks. */
 export function callOfMark(key: {
   readonly callIndex: number;
   readonly requestHash: string;
@@ -180,7 +181,7 @@ export function markedCall(alias: string): string {
   return `concat_ws('/', ${alias}.call_index, ${alias}.request_hash, ${alias}.position)`;
 }
 
-/** The latest mark becomes that of the EXECUTE; what came before it is no longer needed. */
+/** Makes the latest mark that of the EXECUTE. Earlier checkpoints are no longer needed. */
 export async function beginExecute(
   database: Database,
   sessionId: string,
@@ -226,9 +227,9 @@ export async function waitsForExecute(database: Database, sessionId: string, act
 }
 
 /**
- * No new checkpoint: nothing changed but the shell's state, or, with a problem, there can be none of the workspace as it is; the last
- * one stays, for what changes after it. If the session has ended because of what ran in it, both marks lose their processes in the same
- * statement: after kill -9 the next worker finds the way back without them. false: another worker has the session.
+ * Writes the mark without a new checkpoint. Either only the shell's state changed, or a problem prevents saving the workspace. The last
+ * checkpoint stays as the base for later changes. If the session ended because of the processes in it, the same statement removes them from
+ * both marks: after kill -9 the next worker restores the session without them. false: another worker has the session.
  */
 export async function settleMark(
   database: Database,
@@ -254,7 +255,7 @@ export async function settleMark(
   return rows.length === 1;
 }
 
-/** The session has ended because of what ran in it: the way back to its marks is one without these processes. */
+/** The session ended because of the processes in it. Its marks are now restored without these processes. */
 export async function forgetMarkedProcesses(database: Database, sessionId: string, worker: string): Promise<void> {
   await queryDatabase(
     database,
@@ -286,8 +287,8 @@ with held as materialized (update sessions set state = $3 where id = $1 and work
 ) select id from held`;
 
 /**
- * The latest mark, and the checkpoint it names if there is a new one; or the problem for which there is none of the workspace as it is.
- * Returns its seal; null: another worker has the session.
+ * Writes the latest mark, with its checkpoint if there is a new one, or with the problem that prevented it. Returns its seal. null: another
+ * worker has the session.
  */
 export async function saveMark(
   database: Database,
@@ -329,8 +330,8 @@ export async function saveMark(
 }
 
 /**
- * The session was put back to where the mark says, in place or as a new one. After a rewind to `begun` nothing later counts, and
- * `latest` is the same mark, not settled. Returns the seal; null: another worker has the session.
+ * Records that the session was restored to the state of the mark, in place or as a new one. After a return to `begun`, later marks are
+ * void, and `latest` is the same mark, not settled. Returns the seal. null: another worker has the session.
  */
 export async function saveRewound(
   database: Database,
@@ -368,7 +369,7 @@ const standingValues = ({ instance, processes, manifest }: Standing) => [
 
 const bufferOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** Of runs that have ended, or that are gone; of this one, or of all. Returns how many sessions were cleared. */
+/** Deletes the checkpoints of ended or deleted runs, for this session or for all. Returns the number of cleared sessions. */
 export async function deleteEndedCheckpoints(database: Database, sessionId: string | null = null): Promise<number> {
   const rows = await queryDatabase<{ cleared: number }>(
     database,

@@ -1,9 +1,10 @@
 /**
- * Whether the workers of a deployment can run commands, by what each says of itself in its row (`workers.info.commands`).
+ * Reports whether the workers of a deployment can run commands, from the data in each worker's row (`workers.info.commands`).
  *
- * C1  Only a worker that lives counts: its row beats, and its connection holds the lock that ends with its process (presence.ts). So a worker
- *     that was killed stops counting at once, and one that is paused counts for no longer than its heartbeat.
- * C2  What a worker says has a code, its meaning and a fix that may be shown to anybody, and a message that may name addresses: for operators.
+ * C1  Only a living worker counts: its row has a recent heartbeat, and its connection holds the lock that ends with its process
+ *     (presence.ts). So a killed worker stops counting at once, and a paused one counts no longer than its heartbeat.
+ * C2  A worker's report has a code, its meaning and a fix, which may be shown to all users. It also has a message that may name addresses:
+ *     for operators only.
  */
 import { isRecord } from "@markmill/base/json";
 import type { Json } from "@markmill/engine";
@@ -27,7 +28,7 @@ export interface CannotExecute {
   readonly message: string;
 }
 
-/** Of each living worker. */
+/** One entry per living worker. */
 export async function listCommandStandings(database: Database): Promise<readonly CommandStanding[]> {
   const rows = await queryDatabase<{ info: Json }>(
     database,
@@ -39,7 +40,7 @@ export async function listCommandStandings(database: Database): Promise<readonly
   return rows.map(({ info }) => readCommandStanding(info));
 }
 
-/** A worker of an older version names its sandbox alone. */
+/** A worker of an older version reports only its sandbox. */
 function readCommandStanding(info: Json): CommandStanding {
   if (!isRecord(info)) return { can: "not yet" };
   const { commands, sandbox } = info as { readonly [name: string]: Json };
@@ -54,7 +55,7 @@ function readCommandStanding(info: Json): CommandStanding {
 }
 
 const means = "No sandbox is configured for the worker, so it runs no commands.";
-/** In the words of the failure code that its commands get (worker/src/worker-failure-codes.ts). */
+/** Uses the words of the failure code that its commands get (worker/src/worker-failure-codes.ts). */
 export const sandboxNotConfigured: CannotExecute = {
   can: "nothing",
   code: "SANDBOX_NOT_CONFIGURED",

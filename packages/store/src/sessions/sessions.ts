@@ -1,8 +1,9 @@
 /**
- * Sandbox sessions: which worker on which host holds the container of a run tree, until when, and where its shell stood.
+ * Sandbox sessions: which worker on which host holds the container of a run tree, until when, and the state of its shell.
  *
- * N1  One holder at a time: a session is taken when it is new, when its lease is over, by the worker that has it, or by who holds a
- *     later claim of the activity on whose behalf it is held: that one's worker has lost the activity, and the session with it.
+ * N1  One worker holds a session at a time. A worker gets it in four cases: the session is new; its lease is over; the worker has it
+ *     already; the worker has a later claim of the activity for which the session is held. In the last case the other worker has lost the
+ *     activity, and the session with it.
  */
 import type { Json } from "@markmill/engine";
 import type { Database } from "../database/database.ts";
@@ -16,12 +17,12 @@ export interface Session {
   readonly kind: string;
   readonly host: string;
   readonly worker: string;
-  /** Working directory, environment: what the next command starts from. */
+  /** Working directory and environment: the start of the next command. */
   readonly state: Json;
 }
 
 export type SessionClaim =
-  /** `previous`: who held it last, and whether that one gave it back. `marks`: what it is rebuilt from where it is gone. */
+  /** `previous`: the last worker that held it, and whether it released it. `marks`: for restoring the session if it is gone. */
   | {
       readonly kind: "held";
       readonly session: Session;
@@ -54,7 +55,7 @@ export async function claimSession(
     readonly host: string;
     readonly worker: string;
     readonly leaseMs: number;
-    /** On whose behalf, where that is claimed itself. */
+    /** The activity for which the session is held, if it has a claim. */
     readonly activity?: { readonly id: number; readonly claim: number };
   },
 ): Promise<SessionClaim> {
@@ -127,10 +128,7 @@ export async function saveSession(database: Database, id: string, worker: string
   return rows.length === 1;
 }
 
-/**
- * Keeps the state for the next holder. `clean`: that one finds it given back. Otherwise the session stays held for its activity, as after
- * kill -9, and the next holder ends what may still run in it; nobody waits for that.
- */
+/** Keeps the state for the next worker. The session is then held for no activity. */
 export async function releaseSession(database: Database, id: string, worker: string, clean = true): Promise<void> {
   await queryDatabase(
     database,
@@ -141,7 +139,7 @@ export async function releaseSession(database: Database, id: string, worker: str
   );
 }
 
-/** Sessions of trees that have ended, and of which nobody holds the lease: their containers can go. */
+/** Sessions of ended trees without a valid lease: their containers can be removed. */
 export async function takeDeadSessions(database: Database, host: string, limit = 100): Promise<readonly Session[]> {
   const rows = await queryDatabase<SessionRow>(
     database,
@@ -156,7 +154,7 @@ export async function takeDeadSessions(database: Database, host: string, limit =
   return rows.map(toSession);
 }
 
-/** Of these, the ones whose run has not ended. */
+/** Returns those whose run has not ended. */
 export async function liveSessions(database: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await queryDatabase<{ id: string }>(
     database,

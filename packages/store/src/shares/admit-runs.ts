@@ -1,17 +1,18 @@
 /**
- * Queued runs begin in the order in which they were started, as many of each tenant as it has places. The leading supervisor asks for it again and
- * again while any run is queued.
+ * Queued runs start in the order of their creation, as soon as their tenant has slots. The leading supervisor calls this again and again
+ * while any run is queued.
  *
- * T1  A queued run is a run like any other, with its first activities asked for; only their time of enqueuing is infinity (`enqueued_at`), so nobody
- *     takes them for due or lost. Cancelled, stopped or deleted it leaves the queue by that.
- * T2  A run has a place while it is at work: something of its tree is due or claimed. One that waits, for a person, for an endpoint, for
- *     its time, leaves its place to others. Runs of batches have places of their own (batches/admit.ts).
- * T3  A place is never more than a wish: two supervisors that both believe they lead, or a run that is enqueued although it is queued, let a few runs too
- *     many begin and change nothing else.
- * T4  Waiting for a place counts for no limit of time. A run with a limit is told first, by an event of its own; twice is once.
+ * T1  A queued run is a run like any other, with its first activities requested. Only its enqueue time is infinity (`enqueued_at`), so no
+ *     code counts them as due or lost. A run that is cancelled, stopped or deleted leaves the queue by that.
+ * T2  A run occupies a slot while it is active: some activity of its tree is due or claimed. A run that waits (for a person, for an
+ *     endpoint, for a time) leaves its slot to others. Runs of batches have slots of their own (batches/admit.ts).
+ * T3  The number of slots is a target, not a guarantee. A few runs too many can start if two supervisors both believe they lead, or if a
+ *     run is enqueued although it is queued. Nothing else changes then.
+ * T4  Time in the queue counts for no time limit. A run with a limit first gets an event of its own that starts its time; a repeated event
+ *     changes nothing.
  *
- * kill -9 before the statement: the next look finds the same. After it, before the enqueue: what is ready is quiet, and enqueued as any that
- * was lost.
+ * kill -9 before the statement: the next cycle finds the same runs. After it, before the enqueue: the jobs of the ready activities are
+ * lost, and the supervisor enqueues them again.
  */
 import type { JobSpec } from "@markmill/engine";
 import { inlineColumns, inlineOfRun, rowColumns } from "../commit/lost-jobs.ts";
@@ -24,13 +25,14 @@ import { placesSql, queuedSql } from "./places-sql.ts";
 
 export interface AdmittedRuns {
   readonly jobs: readonly JobSpec[];
-  /** Runs go on waiting. */
+  /** Some runs still wait. */
   readonly waiting: boolean;
 }
 
 /**
- * One row of each tenant with queued runs is found (`waiting` skips from one to the next). What stands before its first queued run, by time, has
- * begun, but for what was started in the same moment. What is due or claimed in a row is found by its own indexes; what is inline stands on the run, or on one that it called.
+ * Reads one row of each tenant with queued runs (`waiting` skips from one to the next). All runs before its first queued run, by time, have
+ * started, except those created at the same moment. Due or claimed rows are found by their own indexes. Inline activities are on the run,
+ * or on one that it called.
  */
 const roomText = `with recursive waiting(tenant, since) as (
     (select r.tenant, r.created_at from runs r where ${queuedSql("r")} order by r.tenant, r.created_at, r.id limit 1)
@@ -55,7 +57,7 @@ const nextText = `select q.id, q.timed from json_to_recordset($1::json) as x(ten
     select r.id, r.deadline = 'infinity' is true as timed from runs r where r.tenant = x.tenant and ${queuedSql("r")}
     order by r.created_at, r.id limit x.room) q`;
 
-/** What another statement has locked is changed just now, and looked at next time. */
+/** A row that another statement has locked is changing now, and is checked next time. */
 const admitText = `with picked as materialized (
     select q.id from unnest($1::text[]) as x(id) cross join lateral (
       select r.id from runs r where r.id = x.id and r.enqueued_at = 'infinity' and r.status || '' = 'doing' for update skip locked) q
@@ -72,7 +74,7 @@ const admitText = `with picked as materialized (
   union all
   select ${inlineColumns} from begun r cross join lateral ${inlineOfRun}`;
 
-/** More would be one long statement, and the next look is soon. */
+/** Limit of one statement. The next cycle follows soon. */
 const mostTogether = 500;
 
 /** `places`: null: as many as workers can use. */
@@ -95,14 +97,14 @@ export async function admitRuns(outside: Outside, places: number | null, onSkipp
   return { jobs: ids.flatMap((id) => (jobs.get(id) ?? []).map(toJobSpec)), waiting: true };
 }
 
-/** Somebody waits for this run alone: it begins, whatever places there are. */
+/** Another run or a person waits for this run alone, so it starts without waiting for a slot. */
 export async function admitAtOnce(outside: Outside, id: string): Promise<readonly JobSpec[]> {
   await beginQueuedRun(outside, id);
   const rows = await queryHot<JobRow>(outside.database, "Admitting a run", "queued-admit", admitText, [[id]]);
   return rows.map(toJobSpec);
 }
 
-/** T4. */
+/** See T4. */
 async function beginTimed(outside: Outside, ids: readonly string[], onSkipped: OnSkipped): Promise<void> {
   await Promise.all(
     ids.map(async (run) => {

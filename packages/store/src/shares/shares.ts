@@ -1,9 +1,10 @@
 /**
- * Shares of tenants: each has so many runs under way at once (places-sql.ts), and its other runs are queued in Postgres, where they stand in
- * nobody's way (admit-runs.ts). A tenant that has few runs finds at most the places of the others before it.
+ * Shares of tenants. Each tenant has a limited number of runs under way at once (places-sql.ts). Its other runs are queued in Postgres,
+ * where they delay no other tenant (admit-runs.ts). A tenant with few runs waits at most for the slots of the others before it.
  *
- * This is the side of those who start runs. It asks at most every `restMs` per tenant, and counts its own starts in between and those that are
- * being written, so that a start costs no query of its own. Several processes may together start a few runs too many.
+ * This file serves processes that start runs. It queries the database at most every `restMs` per tenant. In between it counts its own
+ * starts, including those being written, so that a start costs no query of its own. Several processes may together start a few runs too
+ * many.
  */
 
 import type { Database } from "../database/database.ts";
@@ -12,17 +13,17 @@ import type { Announcer } from "../watch/watch.ts";
 import { placesSql, queuedSql } from "./places-sql.ts";
 
 export interface Shares {
-  /** Starts a run of the tenant, by `make`, which is told whether it is queued. */
+  /** Starts a run of the tenant with `make`, which receives true if the run is queued. */
   start<Made>(tenant: string, make: (queued: boolean) => Promise<Made>): Promise<Made>;
-  /** Runs are queued: the supervisor is told. */
+  /** Runs are queued: notify the supervisor. */
   tellQueued(): void;
 }
 
 const restMs = 50;
-/** Tenants that started runs last are remembered. */
+/** Keeps the tenants that started runs last. */
 const mostRemembered = 1_000;
 
-/** Counts open root runs outside of batches, at most as many as there are places. */
+/** Counts open root runs outside of batches, at most up to the number of slots. */
 const text = `
   select p.places, (select true from runs r where r.tenant = $2 and ${queuedSql("r")} limit 1) is not null as queued,
     (select count(*)::integer from (
@@ -38,7 +39,7 @@ interface Standing {
 interface Remembered {
   readonly asked: number;
   readonly standing: Promise<Standing>;
-  /** Since it was asked, with those that were being written then. */
+  /** Number of starts since the query, including those that were being written then. */
   started: number;
 }
 

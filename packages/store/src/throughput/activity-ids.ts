@@ -1,10 +1,10 @@
 /**
- * Draws ids for inline activities, which have no row to get an id from, in blocks of 1,024.
+ * Takes ids for inline activities, which have no row to get an id from, in blocks of 1,024.
  *
- * Gains: one question to the database per 1,024 ids instead of one before every commit that asks for an inline activity. Not measured alone.
- * Without it: every commit first draws its ids from the sequence.
+ * Gains: one query per 1,024 ids instead of one before every commit that requests an inline activity. Not measured alone. Without it: every
+ * commit first takes its ids from the sequence.
  *
- * A block that is lost with its process leaves a gap and nothing else.
+ * On kill -9 the rest of the block is lost, which leaves only a gap in the ids.
  */
 import type { Pool, PoolClient } from "pg";
 
@@ -12,7 +12,7 @@ export interface ActivityIds {
   draw(count: number): Promise<readonly number[]>;
 }
 
-/** The sequence's increment. */
+/** Equals the sequence's increment. */
 const block = 1_024;
 
 export function createActivityIds(pool: Pool | PoolClient): ActivityIds {
@@ -25,7 +25,7 @@ export function createActivityIds(pool: Pool | PoolClient): ActivityIds {
       text: "select nextval('inline_activity_ids') as id",
     });
     const first = rows[0]?.id ?? 0;
-    // Highest first: they are taken from the end.
+    // Highest first: ids are taken from the end.
     held = [...Array.from({ length: block }, (_, index) => first + block - 1 - index), ...held];
   }
 

@@ -1,9 +1,8 @@
 /**
- * Claims that are asked for together become one statement, and inline activities of runs in memory need none.
+ * Claims that arrive together become one statement. Inline activities of runs in memory need no statement.
  *
- * Gains: with many prompts one statement claims several; an inline activity whose run was committed by this process is claimed without a
- * question. Not measured alone; with gather.ts, see there.
- * Without it (createPlainClaimer in commit/claim.ts): a statement or two for each delivery.
+ * Gains: with many prompts, one statement claims several. An inline activity whose run was committed by this process is claimed without a
+ * query. Not measured alone; see gather.ts. Without it (createPlainClaimer in commit/claim.ts): one or two statements for each delivery.
  */
 import {
   type Claim,
@@ -25,7 +24,7 @@ interface ClaimRequest {
   readonly reject: (error: unknown) => void;
 }
 
-/** In one statement. */
+/** Deliveries in one statement. */
 const most = 200;
 
 export function createGatheringClaimer(parts: ClaimerParts, cache: RunCache): Claimer {
@@ -54,7 +53,9 @@ export function createGatheringClaimer(parts: ClaimerParts, cache: RunCache): Cl
     }
   }
 
-  /** Runs of which this process knows nothing, or nothing of the activity: most were just made elsewhere. */
+  /**
+   * Reads runs that this process does not have in memory, or whose activity it does not know. Most were just created by another process.
+   */
   async function look(group: ClaimRequest[]): Promise<void> {
     try {
       const found = await rules.look(group.map(({ delivery }) => delivery));
@@ -65,7 +66,7 @@ export function createGatheringClaimer(parts: ClaimerParts, cache: RunCache): Cl
       }
     } catch (error) {
       const known = translate(error, "Reading a run");
-      // One that cannot be read fails alone.
+      // A run that cannot be read fails alone.
       if (group.length > 1 && !known.transient) for (const request of group) await look([request]);
       else for (const { reject } of group) reject(known);
     }
@@ -86,7 +87,7 @@ export function createGatheringClaimer(parts: ClaimerParts, cache: RunCache): Cl
   };
 }
 
-/** Two deliveries of one activity in one statement would both be told that they have it. */
+/** Two deliveries of one activity in the same statement would both get its claim. */
 function pickOnePerActivity(waiting: ClaimRequest[], count: number): ClaimRequest[] {
   const group: ClaimRequest[] = [];
   const left: ClaimRequest[] = [];

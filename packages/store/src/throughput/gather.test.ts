@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createGather, settleInTurns } from "./gather.ts";
 
-/** Each group begins in a turn of its own. */
+/** Each group begins in a turn of the event loop of its own. */
 async function turn(): Promise<void> {
   for (let count = 0; count < 10; count += 1) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -22,7 +22,7 @@ function recorder(most = 10, atOnce = 1) {
   return { gather, groups, turn, release: () => release() };
 }
 
-it("what arrives in one turn goes out together, what arrives meanwhile goes out together next", async () => {
+it("requests of one turn go out together, and requests that arrive meanwhile go out together next", async () => {
   const { gather, groups, turn, release } = recorder();
   gather.add(1);
   gather.add(2);
@@ -40,7 +40,7 @@ it("what arrives in one turn goes out together, what arrives meanwhile goes out 
   ]);
 });
 
-it("no group is larger than allowed, and a second chance goes first", async () => {
+it("no group exceeds the maximum, and repeated requests go first", async () => {
   const { gather, groups, turn, release } = recorder(2);
   for (const item of [1, 2, 3, 4]) gather.add(item);
   await turn();
@@ -52,7 +52,7 @@ it("no group is larger than allowed, and a second chance goes first", async () =
   expect(groups).toEqual([[1, 2], [9, 3], [4]]);
 });
 
-it("a gatherer is idle when nothing waits and nothing is in flight", async () => {
+it("a gatherer is idle when no request waits and no group is in flight", async () => {
   const { gather, turn, release } = recorder();
   await gather.idle();
   gather.add(1);
@@ -68,7 +68,7 @@ it("a gatherer is idle when nothing waits and nothing is in flight", async () =>
   expect(idle).toBe(true);
 });
 
-it("what waits is dealt out evenly, and few wait rather than go beside a group", async () => {
+it("waiting requests are divided evenly, and a few requests wait while other groups are in flight", async () => {
   const { gather, groups, turn, release } = recorder(100, 3);
   for (let item = 0; item < 60; item += 1) gather.add(item);
   await turn();
@@ -84,7 +84,7 @@ it("what waits is dealt out evenly, and few wait rather than go beside a group",
   expect(groups.slice(3)).toEqual([[...few, 67]]);
 });
 
-it("what may not go beside a group in flight goes after it", async () => {
+it("requests that may not go out beside a group in flight go out after it", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const groups: string[][] = [];
   const busy = new Set<string>();
@@ -124,7 +124,7 @@ describe("a gatherer that lingers", () => {
     return { gather, groups };
   }
 
-  it("keeps nobody waiting who is alone", async () => {
+  it("sends a single request at once", async () => {
     const { gather, groups } = lingering();
     for (const item of [1, 2, 3]) {
       gather.add(item);
@@ -133,7 +133,7 @@ describe("a gatherer that lingers", () => {
     expect(groups).toEqual([[1], [2], [3]]);
   });
 
-  it("waits for more after a group of several, until there are as many as fit", async () => {
+  it("waits for more requests after a group of several, until the next group is full", async () => {
     const { gather, groups } = lingering();
     gather.add(1);
     gather.add(2);
@@ -149,7 +149,7 @@ describe("a gatherer that lingers", () => {
     ]);
   });
 
-  it("goes at once with who is urgent, and with who was there before", async () => {
+  it("sends at once if a request is urgent or has already waited", async () => {
     const { gather, groups } = lingering((item) => item > 100);
     gather.add(1);
     gather.add(2);
@@ -165,7 +165,7 @@ describe("a gatherer that lingers", () => {
     ]);
   });
 
-  it("keeps nobody waiting for longer who was left over, or has a second chance", async () => {
+  it("does not delay requests that were left over or are repeated", async () => {
     const { gather, groups } = lingering();
     for (const item of [1, 2, 3, 4, 5, 6, 7]) gather.add(item);
     await turn();
@@ -180,7 +180,7 @@ describe("a gatherer that lingers", () => {
     expect(groups.at(-1)).toEqual([9, 8]);
   });
 
-  it("waits no longer than it may, and is idle only after that", async () => {
+  it("waits at most lingerMs, and becomes idle only after that", async () => {
     const groups: number[][] = [];
     const gather = createGather<number>({ most: 5, lingerMs: 40, perform: async (group) => void groups.push(group) });
     gather.add(1);
@@ -192,7 +192,7 @@ describe("a gatherer that lingers", () => {
   });
 });
 
-it("what is settled in turns lets others in between, and keeps its order", async () => {
+it("settling in turns lets other callbacks run in between and keeps the order", async () => {
   const seen: string[] = [];
   const settling = settleInTurns([1, 2, 3, 4, 5, 6, 7], (item) => {
     seen.push(`settled ${item}`);

@@ -1,46 +1,48 @@
 /**
  * Puts requests that arrive together into one group.
  *
- * Gains: one statement instead of many. Committing with groups of half the size cost a seventh more per step. Before the prompts of a worker
- * shared their statements, a prompt took 9.3 ms of processor time and a class 1.69 times its ideal time. With that and other changes it was
- * 4.1 to 4.4 ms and 1.06 times. Lingering for 30 or 35 ms instead of 20 took less processor time, but left more slots empty
- * (tests/bench/README.md). Gathering was not measured alone.
- * Without it: each request is a group of one (`most: 1`, `lingerMs: 0`). Every caller must give the same answers then.
+ * Gains: one statement instead of many. Committing with groups of half the size cost a seventh more per step. Before the prompts of a
+ * worker shared their statements, a prompt took 9.3 ms of processor time and a class 1.69 times its ideal time. With that and other changes
+ * it was 4.1 to 4.4 ms and 1.06 times. Lingering for 30 or 35 ms instead of 20 took less processor time, but left more slots empty
+ * (tests/bench/README.md). Gathering was not measured alone. Without it: each request is a group of one (`most: 1`, `lingerMs: 0`). Every
+ * caller must return the same results then.
  *
  * A request that finds no group in flight goes out with all requests of the same turn of the event loop. Requests that arrive meanwhile go
  * out together when that group has its answer, or beside it if `atOnce` allows it. No request waits for a timer, except in gatherers with
  * `lingerMs`: after a group of several requests more will come soon, so the next group waits a moment. A single request is sent at once.
  *
  * Waiting requests are divided evenly among the free places, so that one group is on its way while the next is put together. A group costs
- * as much as several of its items, hence `least` and `beside`.
+ * as much as several of its items. Hence the constants `least` and `beside`.
  */
 export interface GatherOptions<Item> {
   readonly most: number;
-  /** Groups in flight at once; 1. */
+  /** Maximum number of groups in flight. Default: 1. */
   readonly atOnce?: number;
-  /** Takes a group from the front of what waits, and leaves the rest; none: what waits has to wait for a group in flight. */
+  /**
+   * Takes a group from the front of the waiting requests, and leaves the rest. An empty group: all of them must wait for a group in flight.
+   */
   readonly pick?: (waiting: Item[], most: number) => Item[];
-  /** A group begins no sooner than so long after the one before, if that had several items; 0. */
+  /** Minimum time between the starts of two groups, if the first one had several items. Default: 0. */
   readonly lingerMs?: number;
-  /** Of an item: none that waits beside it lingers. */
+  /** If an item is urgent, the items that wait beside it do not linger. */
   readonly isUrgent?: (item: Item) => boolean;
-  /** Settles every item itself; never rejects. */
+  /** Settles every item. Never rejects. */
   readonly perform: (group: Item[]) => Promise<void>;
 }
 
 export interface Gather<Item> {
   add(item: Item): void;
-  /** Ahead of the others. */
+  /** Adds items in front of the waiting ones. */
   addFirst(items: readonly Item[]): void;
-  /** Resolves when nothing waits and nothing is in flight. */
+  /** Resolves when no item waits and no group is in flight. */
   idle(): Promise<void>;
 }
 
-/** A group is made no smaller than this to leave something for another place. */
+/** A group is not made smaller than this to leave items for another place. */
 const least = 16;
-/** Settled in one turn. */
+/** Items settled in one turn of the event loop. */
 const perTurn = 3;
-/** Beside a group in flight, another one is worth its while from so many on. */
+/** While a group is in flight, another one is worth its cost only from this number of items on. */
 const beside = 8;
 
 export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
@@ -49,10 +51,10 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
   const waiting: Item[] = [];
   const running = new Set<Promise<void>>();
   let due: Promise<void> | null = null;
-  /** Ends the wait of `due` at once, where it is a lingering one. */
+  /** Ends the wait of `due` at once, if it is lingering. */
   let hurry: (() => void) | null = null;
   let last = { at: Number.NEGATIVE_INFINITY, size: 0 };
-  /** What waits has waited: it was left over by a group, or has a second chance. */
+  /** The waiting items have already waited: a group left them over, or they are repeated. */
   let hasWaited = false;
 
   function start(afterMs = 0): void {
@@ -99,7 +101,7 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
       launch();
     });
     running.add(performing);
-    // The next group in a turn of its own: what this one sends goes out first.
+    // Start the next group in a turn of its own: the messages of this one go out first.
     if (waiting.length > 0) start();
   }
 
@@ -122,8 +124,8 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
 }
 
 /**
- * Settles a few in each turn of the event loop: what claimsAhead for each of a large group is work, and whoever else is heard of meanwhile (a model
- * that has answered) does not wait for all of it.
+ * Settles a few items in each turn of the event loop. The callbacks of a large group take time. Other events, such as the reply of a model,
+ * do not have to wait for all of them.
  */
 export async function settleInTurns<Item>(items: Iterable<Item>, settle: (item: Item) => void): Promise<void> {
   let settled = 0;

@@ -1,42 +1,45 @@
 /**
  * Turns a function for many items into a function for one item. Calls that arrive together become one statement (gather.ts).
  *
- * Gains: a statement for eight prompts costs little more than one for four, so a worker with many prompts asks for all of them at once. The
- * figures are those of gather.ts. Not measured alone.
- * Without it: each item is asked for alone, by `perform([item])`. That is also what happens after a group fails, and what `alone` asks for.
+ * Gains: a statement for eight prompts costs little more than one for four, so a worker with many prompts sends all of them at once. The
+ * figures are those of gather.ts. Not measured alone. Without it: each item is sent alone, by `perform([item])`. The same happens after a
+ * group fails, and for items that answer `alone`.
  *
- * If the database refuses a group, nothing of it was done. Each item is then asked for alone, so that one bad item fails alone. If the
- * answer of a group is lost, nobody knows whether it was done. All its items fail then, and a database that is away is not asked again for
+ * If the database refuses a group, it wrote nothing of it. Each item is then sent alone, so that one bad item fails alone. If the answer of
+ * a group is lost, the database may or may not have written it. All its items fail then, and an unreachable database is not asked again for
  * each item.
  */
 
 import { isContention, translate } from "../database/store-error.ts";
 import { createGather, type Gather, settleInTurns } from "./gather.ts";
 
-/** In one statement: items, and characters unless one item alone has more. */
+/** The largest group of one statement, in items and in characters. A single longer item is sent alone. */
 const most = 200;
 const mostCharacters = 4 * 1024 * 1024;
 
-/** Keys that were asked for last are kept, for what is known of their pace. */
+/** Gatherers of the most recently used keys are kept, because they remember the pace of their requests. */
 const mostIdle = 50;
-/** Statements that a prompt makes between its model calls: it takes no notice of so little, and two prompts save one of them. */
+/**
+ * The linger time for statements that a prompt sends between its model calls. It is too short to matter to a prompt, and two prompts save
+ * one statement.
+ */
 export const promptLingerMs = 20;
 
-/** What `perform` says of an item that it has to be asked for alone. */
+/** `perform` returns this for an item that must be sent alone. */
 export const alone = Symbol("alone");
 
 interface GatheredOptions<Item> {
-  /** Only items of one key go together; absent: all have one. */
+  /** Only items of the same key go out together. Absent: all have the same key. */
   readonly keyOf?: (item: Item) => string;
-  /** How long an item is, where it may be long. */
+  /** Returns the length of an item, if items may be long. */
   readonly sizeOf?: (item: Item) => number;
   /** See gather.ts. */
   readonly lingerMs?: number;
-  /** Each item is asked for alone. */
+  /** Send each item alone. */
   readonly plain: boolean;
 }
 
-/** `perform` answers each item at its place. */
+/** `perform` returns the result of each item at the item's index. */
 export function gathered<Item, Result>(
   perform: (items: readonly Item[]) => Promise<readonly (Result | typeof alone)[]>,
   { keyOf = () => "", sizeOf = () => 0, lingerMs = 0, plain }: GatheredOptions<Item>,
@@ -65,7 +68,7 @@ export function gathered<Item, Result>(
     await Promise.all(again.map((waiting) => performGroup([waiting])));
   }
 
-  /** As many as are not too long together. */
+  /** As many items as fit into one statement by their length. */
   function pick(waiting: Waiting[], count: number): Waiting[] {
     let size = 0;
     const end = waiting.findIndex(({ item }, index) => {
@@ -75,7 +78,7 @@ export function gathered<Item, Result>(
     return waiting.splice(0, end < 0 ? waiting.length : end);
   }
 
-  /** Those of one key wait for each other, and for nobody else: whoever holds a lock of theirs holds up these alone. */
+  /** Items of one key wait only for each other. If another transaction holds a lock of theirs, only this key is delayed. */
   const gathers = new Map<string, { readonly gather: Gather<Waiting>; asked: number }>();
 
   function forgetOldest(): void {
@@ -93,7 +96,7 @@ export function gathered<Item, Result>(
       gather: createGather<Waiting>({ most, pick, lingerMs, perform: performGroup }),
       asked: 0,
     };
-    // In the order of their last use.
+    // Keep the keys in the order of their last use.
     gathers.delete(key);
     gathers.set(key, own);
     own.asked += 1;

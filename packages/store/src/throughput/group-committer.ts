@@ -1,15 +1,14 @@
 /**
  * Group commit: events that arrive together are decided on the runs as last known and written by one statement.
  *
- * Gains: a statement for eight events costs Postgres little more than one for two, and one fsync serves them all. Not measured alone; with
- * gather.ts, see there.
- * Without it (commit-one.ts): every event is a statement and an fsync of its own.
+ * Gains: a statement for eight events costs Postgres little more than one for two, and one fsync serves them all. Not measured alone; see
+ * gather.ts. Without it (commit-one.ts): every event is a statement and an fsync of its own.
  *
- * The rules are those of commit/committer.ts. What a group adds to them:
- * - G1 over groups: an event whose run has one in flight waits for the next group.
- * - G4 over groups: a group that fails is repeated row by row. What would make a statement too large goes out in several.
- * - G5 and G6: an event that needs locks waits in a line beside the groups, so that other runs do not wait for its locks. While one of a run
- *   waits there, the run's next events go there at once.
+ * The rules are those of commit/committer.ts. For groups, these are added:
+ * - G1 over groups: if an event of the run is in flight, its next event waits for the next group.
+ * - G4 over groups: a group that fails is repeated row by row. Events that would make one statement too large are written in several.
+ * - G5 and G6: an event that needs locks waits in a line beside the groups, so that other runs do not wait for its locks. While an event of
+ *   a run waits there, the next events of that run join the line at once.
  */
 
 import { patiently } from "@markmill/base";
@@ -36,7 +35,7 @@ import { promptLingerMs } from "./gathered.ts";
 interface Pending {
   /** With the run as it is known now. */
   request: Request;
-  /** Its run was read for this event. */
+  /** The run was read for this event. */
   fresh: boolean;
   misses: number;
   readonly resolve: (committed: Committed) => void;
@@ -47,11 +46,14 @@ interface DecidedPending {
   readonly decided: Decided;
 }
 
-/** Statements in flight at once. A third one made more of them, with fewer events each, and cost more than it gave. */
+/**
+ * Maximum number of statements in flight. With a third one there were more statements with fewer events each, and the cost was higher than
+ * the gain.
+ */
 const atOnce = 2;
-/** Transactions in line at once: most of their time they wait for locks. */
+/** Maximum number of transactions in line: most of the time they wait for locks. */
 const inLineAtOnce = 4;
-/** Characters of one statement, about: a group of large runs is written in several. */
+/** Approximate limit of characters in one statement: a group of large runs is written in several statements. */
 const heaviestGroup = 16_000_000;
 
 /** `most`: events in one statement. */
@@ -66,12 +68,12 @@ export function createGroupCommitter(parts: CommitterParts, most: number): Commi
     lingerMs: promptLingerMs,
     isUrgent: ({ request }) => !isReply(request),
   });
-  /** Runs whose event is in a group that is in flight (G1). */
+  /** Runs with an event in a group that is in flight (G1). */
   const moving = new Set<string>();
   const line = createGather<Pending>({ most: 1, atOnce: inLineAtOnce, pick: pickNextInLine, perform: performLocked });
   /** Runs whose event is being written in line. */
   const locked = new Set<string>();
-  /** How many of a run are in line. */
+  /** Number of events in line per run. */
   const inLine = new Map<string, number>();
 
   async function perform(group: Pending[]): Promise<void> {
@@ -84,7 +86,7 @@ export function createGroupCommitter(parts: CommitterParts, most: number): Commi
     }
   }
 
-  /** G1. */
+  /** See G1. */
   function pickOnePerRun(waiting: Pending[], count: number): Pending[] {
     const group: Pending[] = [];
     const left: Pending[] = [];
@@ -138,7 +140,7 @@ export function createGroupCommitter(parts: CommitterParts, most: number): Commi
     return decideRequest(pending.request);
   }
 
-  /** G4. Returns those whose run had moved on. */
+  /** See G4. Returns the events whose run had changed. */
   async function writeGroup(group: readonly DecidedPending[]): Promise<Pending[]> {
     if (group.length === 0) return [];
     try {
@@ -169,7 +171,7 @@ export function createGroupCommitter(parts: CommitterParts, most: number): Commi
     });
   }
 
-  /** G2. */
+  /** See G2. */
   async function decideAgain(missed: readonly Pending[]): Promise<void> {
     if (missed.length === 0) return;
     try {
@@ -191,7 +193,7 @@ export function createGroupCommitter(parts: CommitterParts, most: number): Commi
       }
     } catch (error) {
       const known = translate(error, "Reading a run again");
-      // One that cannot be read fails alone (G4).
+      // A run that cannot be read fails alone (G4).
       if (missed.length > 1 && !known.transient) for (const pending of missed) await decideAgain([pending]);
       else for (const pending of missed) pending.reject(known);
     }
@@ -203,7 +205,7 @@ export function createGroupCommitter(parts: CommitterParts, most: number): Commi
     line.add(pending);
   }
 
-  /** G1. */
+  /** See G1. */
   function pickNextInLine(waiting: Pending[]): Pending[] {
     const at = waiting.findIndex(({ request }) => !locked.has(request.run.id));
     const picked = at < 0 ? [] : waiting.splice(at, 1);

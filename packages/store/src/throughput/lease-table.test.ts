@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createLeaseTable, readLeaseTable } from "./lease-table.ts";
 
-it("what is put is read until it is taken, and a place is used again", () => {
+it("an entry of the lease table is visible until it is removed, and its place is used again", () => {
   const table = createLeaseTable();
   for (let id = 1; id <= 10_000; id++) {
     expect(table.put(id, id + 1)).toBe(true);
@@ -13,7 +13,7 @@ it("what is put is read until it is taken, and a place is used again", () => {
   ]);
 });
 
-it("an activity that is held again has one place, with its newer claim", () => {
+it("an activity that is claimed again keeps one place, with the newer claim", () => {
   const table = createLeaseTable();
   table.put(7, 1);
   table.put(7, 2);
@@ -21,7 +21,7 @@ it("an activity that is held again has one place, with its newer claim", () => {
   expect(readLeaseTable(table.memory).held).toEqual([{ id: 7, claim: 2 }]);
 });
 
-it("a full table says so, and has room again when something is taken", () => {
+it("a full lease table refuses entries until one is removed", () => {
   const table = createLeaseTable();
   let id = 1;
   while (table.put(id, 1)) id += 1;
@@ -30,7 +30,7 @@ it("a full table says so, and has room again when something is taken", () => {
   expect(table.put(id, 1)).toBe(true);
 });
 
-it("the thread sees whether the main loop has turned", () => {
+it("the lease thread sees whether the main loop has turned", () => {
   const table = createLeaseTable();
   const { tick } = readLeaseTable(table.memory);
   expect(readLeaseTable(table.memory).tick).toBe(tick);

@@ -1,24 +1,24 @@
 /**
- * Lists what a worker holds, in memory that it shares with the thread that renews leases. Only the main thread writes.
+ * Lists the activities that a worker holds, in memory that it shares with the lease thread. Only the main thread writes.
  *
- * Gains: a message to a thread costs 0.1 ms, and each activity would send two. The table was not measured beside messages.
- * Without it: the keeper (leases/lease-keeper.ts) sends a message for each activity that it begins or ends to hold, and one for each tick.
+ * Gains: a message to a thread costs 0.1 ms, and each activity would send two. The table was not compared with messages by measurement.
+ * Without it: the keeper (leases/lease-keeper.ts) sends a message when an activity begins or ends, and one for each tick.
  *
- * The thread reads a place in two halves. If the place was given to another activity in between, the thread renews a pair that nobody has.
- * That changes nothing, and the other activity is renewed in the next round.
+ * The thread reads a place in two halves. If another activity got the place in between, the thread renews a pair of id and claim that does
+ * not exist. That changes nothing, and the other activity is renewed in the next round.
  */
 export interface LeaseTable {
   readonly memory: SharedArrayBuffer;
-  /** False: there is no place left. */
+  /** false: the table is full. */
   put(id: number, claim: number): boolean;
   take(id: number): void;
-  /** The main loop turns. */
+  /** Records that the main loop has turned. */
   tick(): void;
 }
 
-/** More than any worker does at a time. */
+/** More than any worker performs at a time. */
 const places = 4_096;
-/** Before the places: how often the main loop has turned. */
+/** The number of fields before the places: the tick count. */
 const head = 1;
 
 export function createLeaseTable(): LeaseTable {
@@ -57,7 +57,7 @@ export interface Held {
   readonly claim: number;
 }
 
-/** What the thread sees; `tick`: another number whenever the main loop has turned. */
+/** The view of the lease thread. `tick` changes whenever the main loop has turned. */
 export function readLeaseTable(memory: SharedArrayBuffer): {
   readonly held: readonly Held[];
   readonly tick: bigint;

@@ -1,12 +1,12 @@
 /**
  * Keeps in memory the runs that this process committed last.
  *
- * Gains: it saves one read of the run before each inline activity, which stands on the run's row. Not measured alone.
- * Without it: the run is read from its row each time (`look` in commit/claim.ts).
+ * Gains: it saves one read of the run before each inline activity, which is stored on the run's row. Not measured alone. Without it: the
+ * run is read from its row each time (`look` in commit/claim.ts).
  *
- * The cache is never the truth. A commit that was decided on a cached run passes only if the database is still at its `rev`. So a stale entry
- * costs one more read, and losing the cache costs only reads. Ended runs are not kept, because nobody works on them. A root run is not
- * kept when it is created: the process that creates it (API, supervisor) seldom performs it, and would hold it long after its end.
+ * The cache is never the truth. A commit that was decided on a cached run passes only if the database is still at its `rev`. So a stale
+ * entry costs one more read, and losing the cache costs only reads. Ended runs are not kept, because no worker needs them. A root run is
+ * not kept when it is created: the process that creates it (API, supervisor) seldom performs it, and would hold it long after its end.
  */
 import type { LoadedRun } from "../commit/run-row.ts";
 
@@ -19,11 +19,14 @@ export interface RunCache {
 /** Keeps nothing. */
 export const noRunCache: RunCache = { get: () => undefined, set: () => undefined, delete: () => undefined };
 
-/** Characters. */
+/** In characters. */
 const heaviest = 1_000_000;
 const heaviestTogether = 64_000_000;
 const mostRuns = 2_000;
-/** Beyond that, many go at once: to find the oldest of a Map means to step over all that were deleted before it. */
+/**
+ * Above the limit plus this slack, the cache deletes many entries at once: finding the oldest entry of a Map steps over all deleted ones
+ * before it.
+ */
 const slack = 200;
 
 export function createRunCache(): RunCache {

@@ -1,9 +1,9 @@
 /**
  * Decides which parts a commit statement has: it leaves out what a group of events does not need.
  *
- * Gains: half of the cost of a statement is its parts, however few rows they write. On the other hand, every combination of parts is a plan of
- * 0.3 MB on every connection. Therefore parts that are seldom needed share one set of columns. The whole was not measured alone.
- * Without it: every statement would have all parts, with empty lists for those it does not need (one shape).
+ * Gains: half of the cost of a statement is its parts, even if they write few rows. On the other hand, every combination of parts is a plan
+ * of 0.3 MB on every connection. Therefore parts that are seldom needed share one set of columns. The whole was not measured alone. Without
+ * it: every statement would have all parts, with empty lists for those it does not need (one shape).
  */
 import { workKinds } from "@markmill/engine";
 import type { CommitRows } from "../commit/rows.ts";
@@ -22,11 +22,11 @@ export interface Shape {
   readonly rare: boolean;
   readonly creations: boolean;
   readonly called: boolean;
-  /** Some run that is made has an idempotency key. */
+  /** Some created run has an idempotency key. */
   readonly keyed: boolean;
-  /** Some run that is made has an entry in the audit log. */
+  /** Some created run has an entry in the audit log. */
   readonly audited: boolean;
-  /** Some run that is made is queued. */
+  /** Some created run is queued. */
   readonly queued: boolean;
   readonly lists: readonly ListName[];
 }
@@ -45,7 +45,7 @@ export function usedLists(rows: CommitRows): readonly UsedList[] {
   const asking = rows.next.some((row) => workKinds[row.kind].waitsFor === "answer");
   const aborts = rows.moves.some((row) => row.aborts);
   const lists: readonly (UsedList & { readonly needed?: boolean })[] = [
-    // What an abort voids depends on what is asked for in its place, and what is asked of people on what is next.
+    // The abort part depends on the new activities of the same event. The part for questions to people depends on `next`.
     { name: "next", rows: rows.next, needed: aborts || asking || rows.closedAsks.length > 0 },
     { name: "retries", rows: rows.retries },
     { name: "voids", rows: rows.voids },

@@ -1,12 +1,12 @@
 /**
- * Who waits for a run to move. One connection listens for all that wait in this process; it is opened when somebody first waits. What is
- * heard is a hint: whoever waits looks again after a while anyway.
+ * Waits for runs to change ("move"). One connection listens for all waiting callers of this process; the first one opens it. A notification
+ * is only a hint: callers also read again after a while.
  */
 import type { Database } from "../database/database.ts";
 import { watch } from "./watch.ts";
 
 interface Movement {
-  /** The run moved, or the time is over. Never fails. */
+  /** The run changed, or the time is over. Never fails. */
   readonly happened: Promise<void>;
   cancel(): void;
 }
@@ -28,7 +28,7 @@ export function createMovements(database: Database): Movements {
   return {
     next(runId, mostMs, signal) {
       if (closed) return { happened: Promise.resolve(), cancel: () => undefined };
-      // Before the connection stands, and while it is broken, movements are missed: all look again when it stands.
+      // Before the connection is open, and while it is broken, movements are missed: all callers read again when it is open.
       stop ??= watch(database.url, { onRuns: wake, onConnected: () => wake([...waiting.keys()]) });
       const { promise, resolve } = Promise.withResolvers<void>();
       const those = waiting.get(runId) ?? new Set();

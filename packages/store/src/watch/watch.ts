@@ -1,6 +1,6 @@
 /**
- * Who wants to know. Commits that NOTIFY wait for each other database-wide, so steps are announced by a statement of their own, at
- * most every 100 ms and process; control (an epoch was raised) is notified in the commit itself. A notification is a hint: watchers
+ * Notifies watchers. Commits that NOTIFY wait for each other across the whole database, so a separate statement announces steps, at most
+ * every 100 ms per process. Control messages (an epoch was raised) are notified in the commit itself. A notification is a hint: watchers
  * also poll.
  */
 import { Client } from "pg";
@@ -10,14 +10,14 @@ import { type StoreError, translate } from "../database/store-error.ts";
 const announceMs = 100;
 const announceBatchMs = 5;
 const announceQueuedMs = 20;
-/** A payload is at most 8,000 bytes; a run id has 36. */
+/** A payload is at most 8,000 bytes, and a run id has 36. */
 const idsPerPayload = 150;
 
 export interface Announcer {
   moved(runIds: Iterable<string>): void;
-  /** A run of a batch has ended, and another may begin: told sooner, because a place is empty until then. */
+  /** A run of a batch has ended, and another may start. Notified sooner, because a slot is empty until then. */
   batchMoved(): void;
-  /** Runs are queued: the supervisor looks at them while there are any, and is told of the first. */
+  /** Runs are queued. The supervisor polls them while there are any, and is notified of the first one. */
   runsQueued(): void;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export function createAnnouncer(database: Database): Announcer {
     try {
       await database.calm.query("select pg_notify('markmill_events', p) from unnest($1::text[]) as p", [payloads]);
     } catch {
-      // A hint that is lost is found by polling.
+      // Polling finds the run after a lost hint.
     }
   }
 
@@ -93,14 +93,14 @@ export function createAnnouncer(database: Database): Announcer {
 interface Control {
   readonly runId: string;
   readonly epoch: number;
-  /** What the run had in flight is needed by nobody any more; a run that was only stopped may be resumed. */
+  /** The open work of the run is no longer needed. A run that was only stopped may be resumed. */
   readonly over?: unknown;
 }
 
 export interface Watch {
-  /** Runs that moved. */
+  /** Runs with new events. */
   readonly onRuns?: (runIds: readonly string[]) => void;
-  /** What a worker holds of this run in an older epoch is to be given up. */
+  /** The worker must give up activities of this run with an older epoch. */
   readonly onControl?: (control: Control) => void;
   /** A batch was saved or changed, or a run of one has ended. */
   readonly onBatches?: () => void;
@@ -111,7 +111,7 @@ export interface Watch {
   readonly onError?: (error: StoreError) => void;
 }
 
-/** Listens on a connection of its own, and again after it broke. Returns how to end it. */
+/** Listens on a connection of its own, and reconnects after it broke. Returns a function that ends it. */
 export function watch(url: string, watcher: Watch): () => Promise<void> {
   let client: Client | null = null;
   let timer: NodeJS.Timeout | null = null;
@@ -137,7 +137,7 @@ export function watch(url: string, watcher: Watch): () => Promise<void> {
     next.on("notification", ({ channel, payload = "" }) => {
       if (channel === "markmill_batches") return watcher.onBatches?.();
       if (channel === "markmill_queued") return watcher.onQueued?.();
-      // Anybody who may connect may notify: what is not ours is no news, and nothing thrown here has a catcher.
+      // Every role that may connect may notify. Ignore foreign messages, because an error thrown here would not be caught.
       try {
         const said: unknown = JSON.parse(payload);
         if (channel === "markmill_events" && isRuns(said)) watcher.onRuns?.(said);

@@ -1,6 +1,6 @@
 /**
- * Reads deliveries that are due, and settles them. A delivery is settled after its answer. After kill -9 in between it is sent again under
- * the same id, so the receiver can recognise it.
+ * Reads due deliveries, and settles them. A delivery is settled after its answer. After kill -9 in between it is sent again under the same
+ * id, so the receiver can recognise it.
  */
 import type { Database } from "../database/database.ts";
 import { neutralText } from "../database/neutral.ts";
@@ -14,14 +14,14 @@ export interface DueDelivery {
   readonly event: string;
   readonly body: unknown;
   readonly createdAt: Date;
-  /** Made before this one. */
+  /** Attempts before this one. */
   readonly attempts: number;
 }
 
-/** Of one webhook at once. */
+/** Deliveries of one webhook at once. */
 const mostOfOne = 5;
 
-/** `except`: webhooks to which something is on its way. */
+/** `except`: webhooks with a delivery on its way. */
 export async function dueDeliveries(
   database: Database,
   most: number,
@@ -63,7 +63,7 @@ export async function settleDelivery(
   );
 }
 
-/** Those that ended so long ago. Returns how many. */
+/** Deletes deliveries that ended this long ago. Returns their number. */
 export async function deleteOldDeliveries(database: Database, olderMs: number): Promise<number> {
   const gone = await queryDatabase(
     database,

@@ -1,12 +1,11 @@
 /**
- * What happened becomes deliveries of webhooks, found in the rows that say so. Nothing is written where it happens, so that a step costs
- * nothing for it.
+ * Turns events into deliveries of webhooks. It finds the events in existing rows, so a step writes nothing extra.
  *
- * N1  What happened after a webhook was made is noted once: what names it is unique for each webhook.
- * N2  Looks overlap by a minute: what was committed late, by a statement that began before the last look, is found by a later one. No
- *     statement takes so long.
- * N3  The deliveries and the time of the look are one transaction. kill -9 before its commit: the next look finds the same again.
- * N4  A webhook that is enabled again is told nothing from before: `seen_at` is then ahead by the overlap, and no look sets it back.
+ * N1  Each event after the creation of a webhook is recorded once: the event's key is unique for each webhook.
+ * N2  Cycles overlap by a minute: a later cycle finds events that were committed late, by a statement that began before the last cycle. No
+ *     statement takes that long.
+ * N3  The deliveries and the time of the cycle are one transaction. kill -9 before its commit: the next cycle finds the same events again.
+ * N4  A webhook that is enabled again gets no earlier events: `seen_at` is then ahead by the overlap, and no cycle sets it back.
  */
 
 import { batchesThatStand } from "../batches/read-batches.ts";
@@ -14,7 +13,7 @@ import type { Database } from "../database/database.ts";
 import { translate } from "../database/store-error.ts";
 import { inTransaction } from "../database/transaction.ts";
 
-/** N2. */
+/** See N2. */
 export const overlap = "interval '1 minute'";
 
 const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
@@ -45,7 +44,7 @@ const happenings = `
   from grade_events v join batches b on b.id = v.batch_id
   where 'grade.released' = any(w.events) and b.tenant = w.tenant and v.kind = 'released' and v.at > w.since`;
 
-/** false: there is no webhook that wants to know anything. */
+/** false: no webhook wants any event. */
 export async function noteHappenings(database: Database): Promise<boolean> {
   try {
     return await inTransaction(database.calm, async (client) => {

@@ -36,24 +36,24 @@ export interface Delivery {
 }
 
 export interface TenantWebhooks {
-  /** The secret is shown this once. */
+  /** The secret is shown only this once. */
   create(wanted: {
     readonly url: string;
     readonly events: readonly WebhookEvent[];
     readonly createdBy: string;
   }): Promise<{ readonly webhook: Webhook; readonly secret: string }>;
   list(): Promise<readonly Webhook[]>;
-  /** null: there is none. What happened while it was disabled is not told afterwards. */
+  /** null: the webhook does not exist. Events from the time while it was disabled are not sent later. */
   change(id: string, change: WebhookChange): Promise<Webhook | null>;
   delete(id: string): Promise<boolean>;
-  /** Newest first; null: there is no such webhook. */
+  /** Newest first. null: the webhook does not exist. */
   deliveries(
     id: string,
     page: { readonly limit: number; readonly after?: number },
   ): Promise<readonly Delivery[] | null>;
-  /** Something to try it with. null: there is no such webhook. */
+  /** Creates a test delivery. null: the webhook does not exist. */
   test(id: string): Promise<Delivery | null>;
-  /** It is sent again, whatever became of it. null: there is none. */
+  /** Sends the delivery again, whatever its result was. null: it does not exist. */
   redeliver(delivery: number): Promise<Delivery | null>;
 }
 

@@ -1,4 +1,4 @@
-/** What becomes of a claimed activity before, and after, it was performed. */
+/** Decides what happens to a claimed activity before and after it is performed. */
 import { ThreadCallFailed } from "@markmill/base";
 import { type Bounds, outcomeExcess, type WorkKind, workKinds } from "@markmill/engine";
 import type { Answer } from "@markmill/queue";
@@ -6,32 +6,32 @@ import { isTroubleOfServer, StoreError } from "@markmill/store";
 import type { Claimed } from "@markmill/store/machine";
 import { failed, type Performed } from "../performed.ts";
 
-/** What can be committed. */
+/** Results that can be committed. */
 export type Done = Extract<Performed, { did: "succeed" | "fail" }>;
 
 export type AfterPerforming =
   | { readonly do: "commit"; readonly done: Done }
-  /** `untouched`: nothing was done, so anybody may begin it. */
+  /** `untouched`: the activity had no effect, so any worker may begin it. */
   | { readonly do: "give back"; readonly ms: number; readonly untouched: boolean }
   | { readonly do: "answer"; readonly answer: Answer };
 
-/** An activity that killed so many workers is not given to another one. */
+/** An activity that crashed this number of workers is not given to another one. */
 const mostTakeovers = 5;
 
-/** null: it is to be performed. */
+/** null: the worker performs it. */
 export function refuseToPerform({ takeovers }: Pick<Claimed, "takeovers">): Performed | null {
   if (takeovers < mostTakeovers) return null;
   return failed("WORKER_CRASHED", `${takeovers} workers were lost while they did this.`, "fail");
 }
 
-/** From its begin on, something that must not be repeated may have happened. */
+/** Returns whether something that must not be repeated may happen as soon as the activity begins. */
 export function mayAct(kind: WorkKind): boolean {
   return workKinds[kind].actsOutside;
 }
 
 /**
- * `leave`: a CALL waits for the run it made. Otherwise the run went on without the activity, whose job is over; a worker that shuts down
- * gives back what it has not begun.
+ * `leave`: a CALL waits for the run it created. Otherwise the run continued without the activity, and its job is over. A worker that shuts
+ * down releases the activities it has not begun.
  */
 export function afterPerforming(
   performed: Performed,
@@ -50,7 +50,7 @@ export function afterPerforming(
   }
 }
 
-/** What is too long for the run is not even stored with its event. */
+/** A value that is too long for the run is not even stored with its event. */
 function withinBounds(done: Done, bounds: Bounds): Done {
   if (done.did === "fail") return done;
   const excess = outcomeExcess(done.outcome, bounds);
@@ -58,9 +58,9 @@ function withinBounds(done: Done, bounds: Bounds): Done {
 }
 
 /**
- * A performance threw. null: it is thrown on, and the activity is given back: it was aborted, the store is away, or the trouble is not
- * known to be ours. A defect of ours fails the activity, tried again some times: it does not come back for ever. A text that a thread cannot
- * read within its limits is one.
+ * Performing the activity threw. null: rethrow the error and release the activity, because it was aborted, the store is unreachable, or the
+ * error is not known to be ours. A defect of Markmill fails the activity, with some retries, so that it does not return for ever. One such
+ * defect is a text that a thread cannot read within its limits.
  */
 export function afterFailedPerformance(
   error: unknown,

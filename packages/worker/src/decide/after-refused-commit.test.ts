@@ -7,8 +7,8 @@ const usage = { calls: 1, promptTokens: 1, completionTokens: 2, characters: 3, n
 const success = done({ kind: "replied", text: "yes" }, usage);
 const failure = failed("MODEL_REFUSED", "no", "fail");
 
-describe("after a commit that the store refused", () => {
-  it("what may pass, what newer workers can do, and what is no word of the store is given back", () => {
+describe("decision after the store refused a commit", () => {
+  it("the activity is released if the refusal may pass, needs a newer worker, or does not come from the store", () => {
     for (const error of [
       new StoreError("STORE_UNREACHABLE", "away"),
       new StoreError("STORE_STATE_NEWER", "form 9"),
@@ -21,7 +21,7 @@ describe("after a commit that the store refused", () => {
     }
   });
 
-  it("a success that cannot be written becomes a failure with what it cost; a failure that cannot be written ends the run", () => {
+  it("a success that cannot be written becomes a failure with its cost, and a failure that cannot be written ends the run", () => {
     const error = new StoreError("STORE_BUG", "unwritable");
     const first = afterRefusedCommit(error, success);
     expect(first).toMatchObject({ do: "commit", done: { did: "fail", failure: { code: "STORE_BUG" }, usage } });

@@ -1,10 +1,13 @@
-/** A commit that the store refuses for ever would come back for ever: it becomes a failure, and a failure that is refused ends the run. */
+/**
+ * If the store refuses a commit permanently, the job would return for ever. So the commit becomes a failure, and a refused failure ends the
+ * run.
+ */
 import { isTroubleOfServer, StoreError } from "@markmill/store";
 import { failed } from "../performed.ts";
 import type { Done } from "./after-performing.ts";
 
 export type AfterRefusedCommit =
-  /** It may pass, or it is for others to do: the activity is given back. */
+  /** The refusal may pass, or other workers must commit: release the activity. */
   | { readonly do: "give back" }
   | { readonly do: "commit"; readonly done: Done }
   | { readonly do: "break the run"; readonly why: string };

@@ -5,7 +5,7 @@ import { eventOf } from "./event-of.ts";
 const activity = { epoch: 2, ref: { node: "N", generation: 1, attempt: 1, item: null } };
 const moment = { at: 17, seed: 4 };
 
-it("what was done, and what failed, is told with its epoch, its time and its cost", () => {
+it("an event contains the result or failure with its epoch, time and cost", () => {
   const base = { at: 17, seed: 4, epoch: 2, activity: activity.ref, usage: null };
   const outcome = { kind: "replied", text: "yes" } as const;
   expect(eventOf(activity, done(outcome), moment)).toEqual({ type: "activity.succeeded", ...base, outcome });

@@ -1,4 +1,4 @@
-/** What came of performing an activity, as the event that the run is told. */
+/** Turns the result of an activity into the event for its run. */
 import type { Event, Outcome } from "@markmill/engine";
 import type { Activity } from "@markmill/store/machine";
 import type { Done } from "./after-performing.ts";

@@ -8,22 +8,22 @@ const activity = {
 };
 const job = { queue: "prompt", enqueues: 3 } as const;
 
-describe("an activity is given back", () => {
-  it("its lease is released and its one job put off", () => {
+describe("releasing an activity", () => {
+  it("releases its lease and delays its one job", () => {
     expect(giveBack(run, activity, job, { ms: 500, acted: false })).toEqual({
       ...{ release: true, job: null, answer: { do: "later", ms: 500 } },
     });
   });
 
-  it("commands that may have run stay claimed, so that the next holder knows", () => {
+  it("keeps the claim if commands may have run, so that the next worker can see it", () => {
     expect(giveBack(run, activity, job, { ms: 0, acted: true }).release).toBe(false);
   });
 
-  it("without a lease there is nothing to release", () => {
+  it("does not release a lease that the activity does not have", () => {
     expect(giveBack(run, { ...activity, leased: false }, job, { ms: 0, acted: false }).release).toBe(false);
   });
 
-  it("a job that was enqueued before the newest one is let go, and the newest one enqueued: one activity, one job", () => {
+  it("completes a job of an older enqueue and enqueues the newest one, so that one activity has one job", () => {
     const parent = { activityId: 1, attempt: 1, epoch: 0, job: "a1-1-1" };
     expect(giveBack({ id: "r", parent }, activity, { ...job, enqueues: 2 }, { ms: 500, acted: false })).toEqual({
       release: true,

@@ -1,15 +1,15 @@
 /**
- * An activity is given back: ready again after so long, for anybody. Commands that may have run stay claimed, so that the next holder
- * knows. The job at hand is put off; unless there is a newer one, which is then the activity's one job.
+ * Releases an activity: after a delay it is ready again for any worker. If commands may have run, the claim stays, so that the next worker
+ * can see it. The current job is delayed. If a newer job exists, that one is the activity's one job, and the current job is completed.
  */
 import type { Delivery, JobSpec } from "@markmill/engine";
 import type { Answer } from "@markmill/queue";
 import type { Activity, LoadedRun } from "@markmill/store/machine";
 
 export interface GivingBack {
-  /** The lease is given up now instead of running out. */
+  /** Release the lease now instead of letting it expire. */
   readonly release: boolean;
-  /** null: the job at hand stays the activity's job. */
+  /** null: the current job stays the activity's job. */
   readonly job: JobSpec | null;
   readonly answer: Answer;
 }

@@ -5,15 +5,15 @@ import { afterListening, afterProbe, type Hearing, healthOf, isStalled } from ".
 const stalled = { dueMs: 10_001, heardMsAgo: 10_001, active: 0, queue: "open" } as const;
 const fine = { dueMs: 0, heardMsAgo: 5, active: 1, queue: "open" } as const;
 
-describe("whether a worker hears", () => {
-  it("it is stalled only where work is due, nothing came, and it holds nothing", () => {
+describe("detecting a stalled worker", () => {
+  it("a worker is stalled only if work is due, no job arrived, and it holds no activity", () => {
     expect(isStalled(stalled)).toBe(true);
     for (const better of [{ dueMs: 10_000 }, { heardMsAgo: 10_000 }, { active: 1 }]) {
       expect(isStalled({ ...stalled, ...better })).toBe(false);
     }
   });
 
-  it("a stalled queue is reconnected once; one that stays stalled is given up", () => {
+  it("a stalled queue is reconnected once, and the worker gives up if it stays stalled", () => {
     expect(afterListening(fine, null)).toBe("hears");
     expect(afterListening(stalled, null)).toBe("reconnect");
     expect(afterListening(stalled, 5_000)).toBe("wait");
@@ -21,14 +21,14 @@ describe("whether a worker hears", () => {
     expect(afterListening(fine, 10_001)).toBe("hears");
   });
 
-  it("a paused queue is silent, and that is no deafness", () => {
+  it("a paused queue never counts as stalled", () => {
     const paused = { ...stalled, queue: "paused" } as const;
     expect(isStalled(paused)).toBe(false);
     expect(afterListening(paused, null)).toBe("hears");
     expect(healthOf(new Map([["prompt", paused]]), 0)).toMatchObject({ ok: true, stalled: [] });
   });
 
-  it("a queue that answers and refuses jobs is trouble of the queue: no worker leaves because of it", () => {
+  it("a queue that answers but refuses jobs is reported as trouble of the queue, and no worker gives up because of it", () => {
     for (const code of [
       "QUEUE_FULL",
       "QUEUE_READ_ONLY",
@@ -45,14 +45,14 @@ describe("whether a worker hears", () => {
     expect(afterProbe(new Error("odd"))).toBe("away");
   });
 
-  it("a queue that does not answer has longer to come back before the worker gives up", () => {
+  it("a queue that does not answer gets more time before the worker gives up", () => {
     const away = { ...stalled, queue: "away" } as const;
     expect(afterListening(away, null)).toBe("reconnect");
     expect(afterListening(away, 20_000)).toBe("wait");
     expect(afterListening(away, 30_001)).toBe("give up");
   });
 
-  it("is healthy while no queue is stalled and leases are renewed", () => {
+  it("a worker is healthy while no queue is stalled and its leases are renewed", () => {
     const both = new Map<string, Hearing>([
       ["control", fine],
       ["prompt", stalled],

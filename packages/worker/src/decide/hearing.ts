@@ -1,24 +1,27 @@
-/** Whether a worker still hears its queues: answered by progress, not by being alive. */
+/** Decides whether a worker still receives jobs from its queues. The test is progress, not a live connection. */
 import { QueueError, type QueueErrorCode } from "@markmill/queue";
 
-/** Work due for so long while nothing is heard means that the worker is stalled. */
+/** If work is due for this time and no job arrives, the worker is stalled. */
 export const stalledMs = 10_000;
-/** A queue that does not answer may be away itself, which no new process changes: it is given longer to come back. */
+/** A queue that does not answer may itself be unreachable. A new process would not help, so the worker waits longer for it. */
 const awayMs = 30_000;
-/** Leases that could not be renewed for so long mean that the database is out of this worker's reach. */
+/** If leases could not be renewed for this time, this worker cannot reach the database. */
 const stuckMs = 30_000;
 
 export interface Hearing {
-  /** For how long work has been due in this queue. */
+  /** How long work has been due in this queue. */
   readonly dueMs: number;
   readonly heardMsAgo: number;
-  /** Deliveries being handled: who is at work is not stalled. */
+  /** Number of running deliveries: a busy worker is not stalled. */
   readonly active: number;
-  /** What the queue says of itself. Nobody hears anything from one that is paused, or that answers and refuses what is written. */
+  /** The state that the queue reports. A queue that is paused, or that answers but refuses writes, delivers no jobs to any worker. */
   readonly queue: "open" | "paused" | "refusing" | "away";
 }
 
-/** A queue that refuses (its memory is full, it is a replica, it has no connection left) is told as trouble of the queue, and no new process changes it. */
+/**
+ * A queue that refuses (its memory is full, it is a replica, it has no connection left) is reported as trouble of the queue. A new process
+ * would not help.
+ */
 export function isStalled({ queue, ...hearing }: Hearing): boolean {
   return queue !== "paused" && queue !== "refusing" && isSilent(hearing);
 }
@@ -31,19 +34,19 @@ const refusals: ReadonlySet<string> = new Set([
   "QUEUE_SERVER_FAULT",
 ] satisfies QueueErrorCode[]);
 
-/** `error`: of a queue that takes no jobs at this moment. */
+/** `error`: the error of a queue that takes no jobs at this moment. */
 export function afterProbe(error: unknown): "refusing" | "away" {
   return error instanceof QueueError && refusals.has(error.code) ? "refusing" : "away";
 }
 
-/** Work is due and nothing is heard, whatever the reason. */
+/** Work is due and no job arrives, whatever the reason. */
 export function isSilent({ dueMs, heardMsAgo, active }: Omit<Hearing, "queue">): boolean {
   return dueMs > stalledMs && heardMsAgo > stalledMs && active === 0;
 }
 
 /**
- * A stalled queue gets new connections once. If it stays stalled for a while after that, the process gives up: it should be started anew.
- * `reconnectedMsAgo`: null where it hears since, or was never stalled.
+ * A stalled queue gets new connections once. If it stays stalled after that, the process gives up and should be restarted.
+ * `reconnectedMsAgo`: null if jobs arrived since, or if the queue was never stalled.
  */
 export function afterListening(
   hearing: Hearing,
@@ -59,11 +62,11 @@ export interface Health {
   readonly active: number;
   readonly heardMsAgo: number;
   readonly dueMs: number;
-  /** Queues that have work due and hear nothing. */
+  /** Queues with due work from which no job arrives. */
   readonly stalled: readonly string[];
-  /** Leases could be renewed, or there were none. */
+  /** Time since the leases could be renewed, or since there were none. */
   readonly renewedMsAgo: number;
-  /** For so long that other workers may have taken over. */
+  /** The leases are so old that other workers may have taken over. */
   readonly leasesOld: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { isOvertaken } from "./is-overtaken.ts";
 
-it("only what is held of an older epoch of that very run is worth nothing any more", () => {
+it("only activities of the same run with an older epoch are overtaken", () => {
   const held = { runId: "r", epoch: 2 };
   expect(isOvertaken(held, { runId: "r", epoch: 3 })).toBe(true);
   expect(isOvertaken(held, { runId: "r", epoch: 2 })).toBe(false);

@@ -1,4 +1,4 @@
-/** A stop, a limit or a cancel raised the run's epoch: what is held of an older one is worth nothing any more (I6). */
+/** A stop, a limit or a cancel raised the run's epoch: results of an older epoch are no longer needed (I6). */
 export function isOvertaken(
   held: { readonly runId: string; readonly epoch: number },
   control: { readonly runId: string; readonly epoch: number },

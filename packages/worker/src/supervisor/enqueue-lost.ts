@@ -1,24 +1,25 @@
 /**
- * Lost jobs. What is ready and quiet is enqueued again only if the queue has lost it, under a new job id, so a long backlog is not doubled.
- * Lost is also what is due here and put off there (jobs are put off by the clock of the host that enqueued), and what is in the hands of a worker
- * whose lease ended long ago: it reaches the queue and not Postgres.
+ * Recovers lost jobs. A ready activity that was not enqueued for a while is enqueued again, under a new job id, only if the queue has lost
+ * its job. So a long backlog is not doubled. Two more jobs count as lost. The first is due by the database but still delayed in the queue
+ * (jobs are delayed by the clock of the host that enqueued them). The second is held by a worker whose lease ended long ago: that worker
+ * reaches the queue but not Postgres.
  */
 import { jobId, type LiveJob, type Queues } from "@markmill/queue";
 import { type Database, enqueueAgain, leaveQuiet, type QuietActivity, quietActivities } from "@markmill/store/machine";
 
-/** A job that is put off by no more than this is left alone: its handler wanted it later. */
+/** A job with a delay of at most this is left alone: its handler asked for the delay. */
 const laterMs = 5_000;
-/** One that should have been delivered so long ago is not going to be. */
+/** A job this long overdue will never be delivered. */
 const overdueMs = 30_000;
 
 export interface EnqueueLostOptions {
-  /** An activity that is ready and was not enqueued for so long is looked for in the queue. */
+  /** An activity that is ready and was not enqueued for this time is checked in the queue. */
   readonly quietMs: number;
-  /** For so long a lease may be over before its holder counts as lost. */
+  /** If a lease has been over for this time, its worker counts as lost. */
   readonly leaseMayBeOverMs: number;
 }
 
-/** Returns how many were enqueued again: what a queue that takes no jobs has refused is lost still, and the queue has told why. */
+/** Returns how many jobs were enqueued again. Jobs that the queue refused are still lost, and the queue has reported why. */
 export async function enqueueLost(
   database: Database,
   queues: Queues,
@@ -34,7 +35,7 @@ export async function enqueueLost(
   if (lost.length === 0) return 0;
   const enqueued = await enqueueAgain(database, lost);
   const refused = await queues.enqueue(enqueued);
-  // One activity, one job: what was put off would come as well, later.
+  // One activity, one job: the delayed job would be delivered as well, later.
   const again = new Set(enqueued.map(({ activityId }) => activityId));
   await queues.forget(lost.filter((one) => again.has(one.activityId) && live.get(jobId(one))?.is === "delayed"));
   return enqueued.length - refused.length;

@@ -1,10 +1,11 @@
-/** Between looks at what was heard. */
+/** Minimum time between the starts of cycles that follow notifications. */
 const heardApartMs = 50;
 export const longestRestMs = 3_000;
 
 /**
- * How long a loop rests after a look that took so long, before it acts on what it hears: at least as long as the look took, so that half
- * of the time is left to others. `called`: the look followed a call. Calls that come one after the other are then answered together.
+ * Returns how long a loop rests after a cycle before it acts on the next notification. It rests at least as long as the cycle took, so that
+ * half of the time is left to other work. `called`: a notification started the cycle. Several notifications in a row are then answered by
+ * one cycle.
  */
 export function restBetweenLooks(tookMs: number, called: boolean): number {
   const restMs = called ? Math.max(tookMs, heardApartMs - tookMs) : tookMs;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { signWebhook } from "./sign-webhook.ts";
 
-it("a webhook is signed as the Standard Webhooks specification has it", () => {
+it("a webhook is signed as in the Standard Webhooks specification", () => {
   // The example of the specification's own libraries.
   const signed = signWebhook(
     "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",

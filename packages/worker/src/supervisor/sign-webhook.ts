@@ -1,4 +1,4 @@
-/** The signature of the Standard Webhooks specification: HMAC-SHA256 over id, time and body, so that libraries of others can check it. */
+/** The signature of the Standard Webhooks specification: HMAC-SHA256 over id, time and body. Existing libraries can check it. */
 import { createHmac } from "node:crypto";
 
 export interface SignedHeaders {

@@ -1,20 +1,22 @@
 /**
- * The supervisor: makes sure that nothing waits for ever. Several may run; one acts, the others stand by (advisory lock).
+ * The supervisor ensures that no run waits for ever. Several may run: one acts, the others stand by (advisory lock).
  *
- * U1  It holds nothing but when it looked: every look starts from rows, by the database's clock, and doing it twice is harmless.
- * U2  What is ready and quiet is enqueued again if the queue has lost it (enqueue-lost.ts). That a lease ended `halfDeadMs` ago counts only while
- *     Postgres has answered for as long: leases that ran out because Postgres was away are renewed when it is back.
- * U3  The duties do not depend on each other: one that fails, or one run that cannot be dealt with, is logged and the others are done.
- * U5  Works of batches are admitted in a loop of their own: an empty place is worth more than a look that is late. It looks when it hears
- *     that a run of a batch ended or a batch was changed, and by itself four times a second while any has something to do. What is heard
- *     after a quiet time is acted on at once; what is heard soon after that is acted on together.
- * U8  So are queued runs admitted: every 50 ms while there are any, else when they are heard of, and by itself every few seconds.
- * U7  Webhooks are told in a loop of their own too: an address that does not answer keeps nothing else waiting (tell-webhooks.ts).
- * U6  So is the passage index filled, where there is one: it takes its time, and nobody waits for it.
- * U4  A duty rests for twenty times as long as it took, up to some seconds: with a hundred thousand open runs, looking through them must
- *     not become the load.
+ * U1  It holds no data except the times of its cycles. Every cycle starts from rows, by the database's clock, and doing it twice is
+ *     harmless.
+ * U2  An activity that is ready and was not enqueued for a while is enqueued again if the queue has lost its job (enqueue-lost.ts). A lease
+ *     that ended `halfDeadMs` ago counts as lost only if Postgres has answered for that whole time: a worker renews leases that expired
+ *     during an outage of Postgres when it is back.
+ * U3  The duties do not depend on each other. If one duty fails, or one run cannot be handled, that is logged and the others are done.
+ * U5  Runs of submissions are started in a loop of their own: an empty slot costs more than a late cycle. A cycle begins when a run of a
+ *     batch ended or a batch was changed, and four times a second while any batch has something to do. The loop acts at once on a
+ *     notification after a calm time, and acts together on notifications that follow soon after.
+ * U8  Queued runs have their own loop, too: every 50 ms while there are any, else on a notification, and every few seconds in any case.
+ * U7  Webhooks have their own loop, too: an address that does not answer delays no other duty (tell-webhooks.ts).
+ * U6  The passage index, if there is one, is filled in its own loop, too: it is slow, and no run waits for it.
+ * U4  A duty rests for twenty times as long as it took, up to some seconds: with a hundred thousand open runs, reading them must not become
+ *     the load.
  *
- * kill -9 between any two lines: the next look, by this or another supervisor, finds the same rows.
+ * kill -9 between any two lines: the next cycle, by this or another supervisor, finds the same rows.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queues } from "@markmill/queue";
@@ -49,20 +51,20 @@ export interface SupervisorParts {
   /** 0 keeps finished runs. */
   readonly retentionDays: number;
   readonly lookMs?: number;
-  /** An activity that is ready and was not enqueued for so long is looked for in the queue. */
+  /** An activity that is ready and was not enqueued for this time is checked in the queue. */
   readonly quietMs?: number;
-  /** U2. */
+  /** See U2. */
   readonly halfDeadMs?: number;
-  /** U5: how long nothing is looked at while no batch has anything to do and nothing is heard. */
+  /** U5: the time between cycles while no batch has anything to do and no notification arrives. */
   readonly admitIdleMs?: number;
-  /** Runs of all batches at once, and of one tenant's. */
+  /** Runs at once, of all batches together, and of one tenant's batches. */
   readonly batchRuns?: number;
   readonly batchRunsPerTenant?: number;
-  /** Runs of one tenant at once, of those that take their turn; null or absent: as many as workers can use. */
+  /** Runs of one tenant at once, of those that wait for slots. null or absent: as many as workers can use. */
   readonly runsPerTenant?: number | null;
-  /** For tests: called between the steps of an admission. */
+  /** For tests: called between the steps of starting a run. */
   readonly failPoint?: (point: "admitted" | "created" | "queued") => void;
-  /** Absent: webhooks are told nothing here. */
+  /** Absent: this supervisor sends no webhooks. */
   readonly sendWebhook?: SendWebhook;
 }
 
@@ -82,26 +84,26 @@ const defaultQuietMs = 3_000;
 const dayMs = 86_400_000;
 const deleteEveryMs = 10 * 60_000;
 const settleEveryMs = 10_000;
-/** A reservation of an activity that is over is counted as spent after so long. */
+/** A reservation of a finished activity is counted as spent after this time. */
 const abandonedMs = 60_000;
 const defaultHalfDeadMs = 10_000;
-/** A duty that takes so long has waited for Postgres. */
+/** A duty that takes this long has waited for Postgres. */
 const slowMs = 5_000;
 const deletedTogether = 100;
 const defaultBatchRuns = 256;
-/** U5. */
+/** See U5. */
 const admitMs = 250;
 const defaultAdmitIdleMs = 5_000;
-/** U8. */
+/** See U8. */
 const queuedIdleMs = 2_000;
-/** U6. */
+/** See U6. */
 const fillEveryMs = 60_000;
-/** U7: between looks, with and without webhooks. */
+/** U7: time between cycles, with and without webhooks. */
 const tellEveryMs = 1_000;
 const tellIdleMs = 5_000;
-/** Deliveries are kept for so long after they ended, for people who look. */
+/** How long ended deliveries are kept, for people who inspect them. */
 const deliveriesKeptMs = 30 * dayMs;
-/** U4. */
+/** See U4. */
 const restPerWork = 20;
 
 interface Duty {
@@ -118,7 +120,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   const stopping = new AbortController();
   let leads = false;
   let looked = performance.now();
-  /** Since when Postgres has answered every look. */
+  /** Since when Postgres has answered in every cycle. */
   let answersSince = performance.now();
   const onSkipped: OnSkipped = (error, about) => log.error({ err: error, ...about }, "a run cannot be dealt with");
 
@@ -147,7 +149,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   ];
   const dueAt = new Map<Duty, number>();
 
-  /** U3, U4. */
+  /** See U3 and U4. */
   async function look(): Promise<void> {
     for (const duty of duties) {
       const now = performance.now();
@@ -197,7 +199,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     if (orphans > 0) log.info({ orphans }, "deleted what no run names");
   }
 
-  /** U2. */
+  /** See U2. */
   async function enqueueAgain(): Promise<void> {
     const leaseMayBeOverMs = performance.now() - answersSince > halfDeadMs ? halfDeadMs : Number.POSITIVE_INFINITY;
     const count = await enqueueLost(store.database, queues, { quietMs, leaseMayBeOverMs });
@@ -218,7 +220,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     await admitting;
   }
 
-  /** U7. */
+  /** See U7. */
   async function tell(over: AbortSignal): Promise<void> {
     const { sendWebhook } = parts;
     if (sendWebhook === undefined) return;
@@ -235,7 +237,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     }
   }
 
-  /** U5. */
+  /** See U5. */
   async function admit(over: AbortSignal): Promise<void> {
     let heard = Promise.withResolvers<void>();
     const hear = () => heard.resolve();
@@ -264,7 +266,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       } catch (error) {
         log.warn({ err: error }, "works could not be admitted");
       }
-      // However many tell of an end at once, one look sees them all.
+      // One cycle covers all ends that were notified since the last one.
       await pause(restBetweenLooks(performance.now() - began, called));
       called = await Promise.race([
         heard.promise.then(() => true),
@@ -275,7 +277,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     await unwatch();
   }
 
-  /** U8. */
+  /** See U8. */
   async function admitQueued(over: AbortSignal): Promise<void> {
     let heard = Promise.withResolvers<void>();
     const hear = () => heard.resolve();
@@ -302,7 +304,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     await unwatch();
   }
 
-  /** U6. Half of the time is left to others. */
+  /** See U6. Half of the time is left to other work. */
   async function fillIndex(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       try {

@@ -1,12 +1,12 @@
 /**
- * Webhooks: what happened is noted as deliveries (store/webhooks/note-happenings.ts), and deliveries that are due are sent and settled.
+ * Webhooks: events are recorded as deliveries (store/webhooks/note-happenings.ts), and due deliveries are sent and settled.
  *
- * W1  Told at least once: a delivery is settled after its answer. What is sent again has the same `webhook-id`.
+ * W1  Each delivery is sent at least once: it is settled after its answer. A repeated delivery has the same `webhook-id`.
  * W2  Each is sent to one address, within ten seconds, through the sender, which refuses the addresses that tools may not reach.
- * W3  A look does not wait for an address that is slow to answer. The webhook of that address gets nothing more until it has answered, and later
- *     looks serve the others meanwhile.
+ * W3  A cycle does not wait for an address that is slow to answer. The webhook of that address gets no further deliveries until it has
+ *     answered, and later cycles serve the others meanwhile.
  *
- * kill -9 between any two lines: what was not noted is noted by the next look, what was not settled is sent again.
+ * kill -9 between any two lines: the next cycle records the missing deliveries, and a delivery that was not settled is sent again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -26,7 +26,7 @@ interface WebhookRequest {
   readonly timeoutMs: number;
 }
 
-/** refused: the address rules do not allow it. unanswered: `why` says what happened. */
+/** refused: the address rules do not allow it. unanswered: `why` gives the cause. */
 type WebhookAnswer =
   | { readonly is: "answered"; readonly status: number; readonly text: string }
   | { readonly is: "refused" | "unanswered"; readonly why: string };
@@ -36,16 +36,16 @@ export type SendWebhook = (request: WebhookRequest) => Promise<WebhookAnswer>;
 
 const together = 20;
 const timeoutMs = 10_000;
-/** Kept of an answer, for the log of deliveries. */
+/** How much of an answer is kept for the log of deliveries. */
 const mostOfAnswer = 500;
 
-/** W3. `busy`: webhooks whose answer an earlier look did not wait for. */
+/** W3. `busy`: webhooks whose answer an earlier cycle did not wait for. */
 export interface Waiting {
   readonly busy: Set<string>;
   readonly patienceMs: number;
 }
 
-/** Returns how many were sent; null: there are no webhooks. */
+/** Returns how many were sent. null: there are no webhooks. */
 export async function tellWebhooks(
   database: Database,
   send: SendWebhook,

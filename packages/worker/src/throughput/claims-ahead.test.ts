@@ -6,7 +6,7 @@ const claimedAhead = (id: number, asked = 0) =>
   ({ claimed: { activity: { id, epoch: 1, ref: { attempt: 1 } } }, asked }) as unknown as ClaimedAhead;
 const deliveryOf = (activityId: number, more = {}) => ({ activityId, epoch: 1, attempt: 1, ...more });
 
-it("a claim ahead is taken once, by the delivery it is for", () => {
+it("a claim ahead is used once, by its own delivery", () => {
   const claims = createClaimsAhead(1_000, () => 0);
   claims.keep(claimedAhead(1));
   claims.keep(claimedAhead(2));
@@ -15,7 +15,7 @@ it("a claim ahead is taken once, by the delivery it is for", () => {
   expect(claims.take(deliveryOf(2))).toBeNull();
 });
 
-it("a claim ahead that was dropped, or taken, is not there to be dropped", () => {
+it("a claim ahead that was used or dropped cannot be dropped again", () => {
   const claims = createClaimsAhead(1_000, () => 0);
   claims.keep(claimedAhead(1));
   claims.keep(claimedAhead(2));
@@ -25,7 +25,7 @@ it("a claim ahead that was dropped, or taken, is not there to be dropped", () =>
   expect(claims.drop(2)).toBe(false);
 });
 
-it("a claim ahead of another epoch or attempt is nobody's", () => {
+it("a claim ahead does not match a delivery of another epoch or attempt", () => {
   const claims = createClaimsAhead(1_000, () => 0);
   for (const other of [{ epoch: 2 }, { attempt: 2 }]) {
     claims.keep(claimedAhead(1));
@@ -34,7 +34,7 @@ it("a claim ahead of another epoch or attempt is nobody's", () => {
   }
 });
 
-it("claims ahead that fit are forgotten, and those of which nobody asks", () => {
+it("matching claims ahead can be forgotten, and a claim whose delivery never arrives is forgotten after its lease", () => {
   let now = 0;
   const claims = createClaimsAhead(1_000, () => now);
   for (const id of [1, 2, 3]) claims.keep(claimedAhead(id, id * 100));

@@ -1,6 +1,7 @@
 /**
- * Activities that were claimed with the commit before them (store, claim-ahead.ts), until their own delivery comes. One whose delivery does not come
- * is forgotten when its lease is over: nobody renews it. Whoever takes an old one renews it first, as any claim whose answer came late.
+ * Keeps activities that the previous commit claimed ahead (store, claim-ahead.ts), until their own delivery arrives. If the delivery does
+ * not arrive, the claim is forgotten when its lease expires, because the worker does not renew it. An old claim is renewed before its work
+ * begins, as after every claim whose answer came late.
  */
 import type { Delivery } from "@markmill/engine";
 import type { ClaimedAhead } from "@markmill/store/machine";
@@ -9,11 +10,11 @@ type Ahead = Pick<Delivery, "activityId" | "epoch" | "attempt">;
 
 export interface ClaimsAhead {
   keep(claimedAhead: ClaimedAhead): void;
-  /** Says whether it was there: what somebody has taken is theirs. */
+  /** Returns whether the claim was still here. A delivery that has taken it owns it. */
   drop(activityId: number): boolean;
-  /** Those that fit; their deliveries ask the store. */
+  /** Forgets the claims that match. Their deliveries ask the store. */
   forget(fits: (claim: ClaimedAhead["claimed"]) => boolean): void;
-  /** null: none is known for this delivery. */
+  /** null: there is no claim for this delivery. */
   take(delivery: Ahead): ClaimedAhead | null;
 }
 

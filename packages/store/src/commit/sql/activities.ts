@@ -1,11 +1,11 @@
-/** Activities that have a row: asked for, tried again, over, taken back. */
+/** Activities that have rows: requested, retried, finished, or taken back. */
 
 import type { Shape } from "../../throughput/statement-shape.ts";
 import { waitsForAnswer } from "../kinds-sql.ts";
 
 /**
- * The activity `x` names, of the run `g`. Lateral and `offset 0`: joined freely, it is looked up without its run where the tables are young,
- * and that is a walk through the activities of all runs.
+ * The activity that `x` names, of the run `g`. With a plain join, Postgres looks it up without its run while the tables are new, and so
+ * walks through the activities of all runs. `lateral` and `offset 0` prevent this.
  */
 export const visited = (columns: string) => `
   select ${columns} from activities t
@@ -39,7 +39,7 @@ next as (
   returning id, run_id, node, generation, item, attempt, kind, epoch, enqueues, claim, work, extract(epoch from created_at)::float8 * 1000 as asked_at
 )`;
 
-/** A question that is asked again was taken back while its run was stopped: that time is none of the question's. */
+/** A question that is asked again was taken back while its run was stopped. That time does not count for the question. */
 export const retries = (p: string) => `
 again as (
   update activities a set
@@ -81,7 +81,7 @@ returned as (
   returning a.id, a.run_id, a.attempt, a.enqueues, a.epoch, p.parent_job
 )`;
 
-/** New rows of the same statement are not in its snapshot; the one the event settles is not touched twice (C2). */
+/** The snapshot of the statement does not contain its own new rows. The row that the event settles is not changed twice (C2). */
 export const aborts = (nextParameter: string, { settles }: Shape) => `
 voided as (
   update activities a set state = 'void', ended_at = clock_timestamp(), lease_until = null

@@ -1,4 +1,4 @@
-/** Questions to people: those that are new, and those that an event closes. */
+/** Questions to people: the new ones, and those that an event closes. */
 import { waitsForAnswer } from "../kinds-sql.ts";
 
 export const asks = (p: string) => `

@@ -1,4 +1,4 @@
-/** Runs that are made, and the calls that wait for them. */
+/** Runs to create, and the calls that wait for them. */
 import { columns } from "../../schema/columns.ts";
 import type { Shape } from "../../throughput/statement-shape.ts";
 import { givenColumns } from "../rows.ts";
@@ -7,7 +7,7 @@ import { listed } from "./texts.ts";
 const types = new Map<string, string>(Object.values(columns.runs).map(({ name, type }) => [name, type]));
 const given = givenColumns.join(", ");
 
-/** What comes of a run that is made: columns of its row, and what its caller, its key, the audit log and its event are told. */
+/** The JSON of a created run: the columns of its row, and the data for its caller, its idempotency key, the audit log and its event. */
 const bearing = `${givenColumns.map((name) => `${name} ${types.get(name)}`).join(", ")}, caller_state text, caller_outcome json, caller_usage json,
   idempotency_key text, request_hash text, audit json, queued boolean, deadline float8, ended boolean, type text, at float8`;
 
@@ -28,7 +28,7 @@ caller as (
   returning a.id, a.run_id, a.attempt, a.enqueues, a.epoch, a.state, p.parent_job
 ),`;
 
-/** Whoever comes first with a key makes the run; the others wait here for its commit, and make nothing. */
+/** The first request with a key creates the run. The others wait here for its commit, and create nothing. */
 const keys = `
 keyed as (
   insert into idempotency_keys (tenant, key, request_hash, run_id)
@@ -37,7 +37,7 @@ keyed as (
   returning run_id
 ),`;
 
-/** Request and outcome together, and only with the run: access/audit.ts. */
+/** Request and outcome in one entry, written only together with the run: access/audit.ts. */
 const audit = `
 , entries as materialized (
   select nextval(pg_get_serial_sequence('markmill.audit', 'id')) as id, o.id as run_id, b.tenant, b.audit as entry

@@ -1,10 +1,10 @@
-/** Runs that move (C1), and the columns of theirs that come by the array (C5). */
+/** Runs that move (C1), and their columns that are passed in arrays (C5). */
 
 import type { Shape } from "../../throughput/statement-shape.ts";
 import type { CommitRows, MoveRow } from "../rows.ts";
 import { listed, separator } from "./texts.ts";
 
-/** What a group does not have is not in its statement. */
+/** A statement leaves out what its group does not need. */
 type MoveFlag = "changesStatus" | "borne" | "inline";
 const movingColumns = {
   id: { type: "text" },
@@ -35,7 +35,7 @@ function movingNames(shape: Shape): (keyof MoveRow)[] {
 
 const movingTexts = ({ rare }: Shape) => ["state", "body", "inline", ...(rare ? ["rare"] : [])];
 
-/** C5. */
+/** See C5. */
 function movingFrom(p: number, shape: Shape): string {
   const names = movingNames(shape);
   const texts = movingTexts(shape);
@@ -60,12 +60,12 @@ export function movingValues(rows: CommitRows, shape: Shape): string[] {
 
 export const movingParameters = (shape: Shape) => movingNames(shape).length + movingTexts(shape).length;
 
-/** The claim is compared with a scalar subquery: as `exists` under an `or` it is planned as a scan of the whole table. */
+/** The claim is compared with a scalar subquery: Postgres plans an `exists` under an `or` as a scan of the whole table. */
 const claimHolds = `
     and (x.activity is null or x.claim = (
       select a.claim from activities a where a.id = x.activity and a.state in ('ready', 'claimed', 'waiting')))`;
 
-/** A word, a result and a reason come once, with the end. */
+/** Word, result and reason are written once, at the end of the run. */
 const rareValue = (name: string) => `(nullif(x.rare, '')::json ->> '${name}')`;
 const rarely = ({ changesStatus }: Shape) => {
   const deadline = `coalesce(to_timestamp(${rareValue("deadline")}::float8 / 1000), r.deadline)`;

@@ -1,4 +1,4 @@
-/** The record of a run: its events and warnings, its variables, what was said. */
+/** The record of a run: events and warnings, variables, and messages. */
 import type { Shape } from "../../throughput/statement-shape.ts";
 import { visited } from "./activities.ts";
 
@@ -26,7 +26,7 @@ assigned as (
   on conflict (run_id, name) do update set value = excluded.value, final = excluded.final
 )`;
 
-/** Those of an ended run that its last event did not assign (C2). */
+/** The variables of an ended run that its last event did not assign (C2). */
 export const finished = (variablesParameter: string | null) => `
 finished as (
   update variables v set final = true from gate g

@@ -1,12 +1,12 @@
 /**
- * Copies passages of large scopes into the passage index, behind the inserts, which know nothing of it and pay nothing.
+ * Copies passages of large scopes into the passage index after they were inserted. Inserts do not know the index and are not slowed by it.
  *
- * F1  `up_to` of a scope: every passage of it with this id or a lower one is in the index. Ids are drawn before they are committed, so a
- *     goal is read while no writer of passages is in the middle of one: later ones have higher ids. What lies beyond is scanned
- *     (../passages.ts), so a search misses nothing that is not indexed yet.
- * F2  A scope that a scan reads at once is left to the scan.
+ * F1  `up_to` of a scope: every passage of it with this id or a lower one is in the index. Ids are taken from the sequence before they are
+ *     committed, so the target id is read while no writer of passages is active: later writers get higher ids. Passages beyond `up_to` are
+ *     scanned (../passages.ts), so a search misses none of them.
+ * F2  A scope that one scan reads at once gets no index.
  *
- * kill -9 between any two lines: the next one goes on at `up_to`. Two at once copy the same.
+ * kill -9 between any two lines: the next process continues at `up_to`. Two processes at once copy the same passages.
  */
 import type { Database } from "../../database/database.ts";
 import { queryDatabase } from "../../database/query-database.ts";
@@ -14,17 +14,17 @@ import { translate } from "../../database/store-error.ts";
 import { inTransaction } from "../../database/transaction.ts";
 import { floatsOf, mostIndexed, passageSearchOf, vectorText } from "./passage-index.ts";
 
-/** F2. */
+/** See F2. */
 const largeScope = 4_000;
-/** An indexed scope is gone on with when a scan would read so many beside the index. */
+/** An indexed scope is continued when a scan would read this many passages beside the index. */
 const longTail = 1_000;
-/** In one statement: with HNSW about a tenth of a second. */
+/** Passages in one statement. With HNSW it takes about a tenth of a second. */
 const copiedTogether = 100;
 
 export interface FillOptions {
   readonly largeScope?: number;
   readonly longTail?: number;
-  /** Called after each piece; false: enough for now. */
+  /** Called after each piece. false: stop for now. */
   readonly onCopied?: (copied: number) => Promise<boolean>;
 }
 
@@ -34,7 +34,7 @@ interface DueScope {
   readonly embedder: string;
 }
 
-/** Returns how many were copied. */
+/** Returns the number of copied passages. */
 export async function fillPassageIndex(database: Database, options: FillOptions = {}): Promise<number> {
   const search = await passageSearchOf(database);
   if (search.by === "scan") return 0;
@@ -52,7 +52,7 @@ export async function fillPassageIndex(database: Database, options: FillOptions 
         if ((await options.onCopied?.(piece.copied)) === false) return copied;
       }
     } catch (error) {
-      // One that cannot be indexed now keeps no other out.
+      // A scope that cannot be indexed now does not block the others.
       failures.push(error);
     }
   }
@@ -89,7 +89,10 @@ interface BegunScope {
   readonly goal: number;
 }
 
-/** F1: the goal, under a lock that no writer of passages holds. Who would wait for it longer than a second tries again later. */
+/**
+ * F1: the target id, read under a lock that no writer of passages holds. If the lock is not available within a second, it tries again
+ * later.
+ */
 async function beginScope(
   database: Database,
   extensionSchema: string,
@@ -130,7 +133,9 @@ async function beginScope(
   }
 }
 
-/** Made before the first passage of its dimensions is copied: made later it would keep deletions waiting while it is built. */
+/**
+ * The index is created before the first passage with these dimensions is copied. Created later, it would block deletions while it is built.
+ */
 function hnswIndex(extensionSchema: string, dimensions: number): string {
   return `create index if not exists indexed_passages_near_${dimensions} on markmill_index.indexed_passages
     using hnsw ((vector::${extensionSchema}.vector(${dimensions})) ${extensionSchema}.vector_ip_ops) where dimensions = ${dimensions}`;
@@ -150,12 +155,12 @@ async function copyPiece(
     [tenant, scope, embedder, upTo, goal, copiedTogether],
   );
   const reached = rows.length < copiedTogether ? goal : (rows.at(-1)?.id ?? goal);
-  // One that is no vector is like no other (../passages.ts).
+  // A stored value that is not a vector is similar to none (../passages.ts).
   const comparable = rows.filter(
     ({ vector }) => vector.byteLength === 4 * dimensions && floatsOf(vector).every(Number.isFinite),
   );
-  // A passage that is deleted meanwhile is left out, or waits with its deletion until its copy is there to go with it. An index that was made
-  // anew meanwhile does not stand where this piece begins.
+  // A passage that is deleted meanwhile is left out, or its deletion waits until the copy exists and can be deleted with it. If the index
+  // was created anew meanwhile, its `up_to` does not match the start of this piece.
   await queryDatabase(
     database,
     "Indexing passages",

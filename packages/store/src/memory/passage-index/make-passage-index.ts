@@ -1,6 +1,6 @@
 /**
- * Makes the passage index where the server has pgvector, and the extension itself where the role may. Called under the lock of the
- * migrations. Whatever is refused leaves the exact scan, and `markmill doctor` says why: nobody needs an index to work.
+ * Creates the passage index if the server has pgvector, and the extension itself if the role may. Runs under the lock of the migrations. If
+ * the server refuses any of this, searches use the exact scan, and `markmill doctor` shows why: the index is optional.
  */
 import type { PoolClient } from "pg";
 import { availableText, isTooOld, type Standing, standingText } from "./passage-index.ts";
@@ -29,7 +29,9 @@ async function availableVersion(client: PoolClient): Promise<string> {
   return rows[0]?.version ?? "0";
 }
 
-/** What is left of an index that counts as none (X3) goes. HNSW indexes come with the first scope of their dimensions (fill-passage-index.ts). */
+/**
+ * Removes an index that counts as missing (X3). HNSW indexes are created with the first scope of their dimensions (fill-passage-index.ts).
+ */
 const tables = (extensionSchema: string) => `
 drop schema if exists markmill_index cascade;
 create schema markmill_index;

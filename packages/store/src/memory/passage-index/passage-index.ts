@@ -1,17 +1,17 @@
 /**
- * The passage index: a copy of the vectors of large scopes in which pgvector finds the nearest, where the server has the extension.
+ * The passage index: a copy of the vectors of large scopes, in which pgvector finds the nearest ones, if the server has the extension.
  *
- * X1  It is derived: `passages` is the truth. Whoever drops the schema `markmill_index` loses time and nothing else.
- * X2  It stands in a schema of its own, so that `markmill` is the same with and without the extension, and is made beside the migrations
- *     (make-passage-index.ts), of which none can fail for it.
- * X3  A passage that goes takes its copy with it, by a reference; an index that has lost the reference, or its column, counts as none.
+ * X1  It is derived: `passages` is the truth. Dropping the schema `markmill_index` loses only time.
+ * X2  It has a schema of its own, so that `markmill` is the same with and without the extension. It is created outside the migrations
+ *     (make-passage-index.ts), so it cannot make one fail.
+ * X3  Deleting a passage deletes its copy, by a foreign key. An index without that key, or without its column, counts as missing.
  */
 import type { Database } from "../../database/database.ts";
 import { queryDatabase } from "../../database/query-database.ts";
 
-/** Iterative scans, without which a scan that is filtered may find nothing. */
+/** The oldest version with iterative scans. Without them, a filtered scan may find nothing. */
 const oldestVersion = "0.8";
-/** More dimensions pgvector does not index. */
+/** pgvector indexes at most this number of dimensions. */
 export const mostIndexed = 2_000;
 
 /** How passages are found on this server. */
@@ -25,7 +25,7 @@ export interface Standing {
   readonly made: boolean;
 }
 
-/** `extensionSchema` is quoted. Only of catalogs, which everybody may read: a role that may not use the index has none. */
+/** `extensionSchema` is quoted. Reads only catalogs, which every role may read. For a role that may not use the index there is none. */
 export const standingText = `
   select e.extversion as version, quote_ident(n.nspname) as "extensionSchema", exists (
     select 1 from pg_namespace s join pg_class c on c.relnamespace = s.oid and c.relname = 'indexed_passages'
@@ -45,7 +45,7 @@ export async function passageSearchOf(database: Database): Promise<PassageSearch
   return made ? { by: "pgvector", version, extensionSchema } : { by: "scan", why: "no index" };
 }
 
-/** The same for whoever wants it otherwise: whether the server could. Not for every search, because the server reads files for it. */
+/** The same, plus whether the server could have an index. Do not call this for every search, because the server reads files for it. */
 export async function explainPassageSearch(database: Database): Promise<PassageSearch> {
   const search = await passageSearchOf(database);
   if (search.by === "pgvector" || search.why !== "not created") return search;
@@ -60,12 +60,12 @@ export function isTooOld(version: string): boolean {
   return major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
 }
 
-/** As pgvector reads them. */
+/** In the text form of pgvector. */
 export function vectorText(bytes: Uint8Array): string {
   return `[${floatsOf(bytes).join(",")}]`;
 }
 
-/** 32-bit floats, little-endian; where they lie, if they lie aligned, else copied. */
+/** 32-bit floats, little-endian. A view of the bytes if they are aligned, otherwise a copy. */
 export function floatsOf(bytes: Uint8Array): Float32Array {
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes);
   return new Float32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength >> 2);

@@ -1,10 +1,13 @@
-/** Candidates from the passage index. It is approximate: whoever asks compares them himself, and scans what is not indexed yet. */
+/**
+ * Candidates from the passage index. The index is approximate: the caller compares the candidates itself, and scans the passages that are
+ * not indexed yet.
+ */
 import type { PoolClient } from "pg";
 import type { Database } from "../../database/database.ts";
 import { inTransaction } from "../../database/transaction.ts";
 import { mostIndexed, passageSearchOf, vectorText } from "./passage-index.ts";
 
-/** At least so many are compared, and four for each that is wanted: what the index takes for nearest need not be. */
+/** At least this number is compared, and four for each wanted passage: the index may be wrong about the nearest ones. */
 const fewestCandidates = 200;
 const candidatesFor = (top: number) => Math.max(fewestCandidates, 4 * top);
 
@@ -21,8 +24,8 @@ interface Asked {
 }
 
 /**
- * null: there is no index of this scope, none that fits the vector, or none that answers: it was dropped a moment ago, or the role may not read
- * all of it. An index never fails a search; if the database is away, the scan will say so.
+ * null: there is no index for this scope, none that fits the vector, or none that answers (it was just dropped, or the role may not read
+ * all of it). An index never makes a search fail. If the database is unreachable, the scan reports it.
  */
 export async function findCandidates(
   database: Database,
@@ -66,6 +69,6 @@ async function readCandidates(
      order by vector::${at}.vector(${dimensions}) operator(${at}.<#>) $2::${at}.vector(${dimensions}) limit $3`,
     [indexed.id, vectorText(vector), limit],
   );
-  // What was indexed since is beyond `upTo`, and comes by the scan.
+  // Passages that were indexed since are beyond `upTo`, and the scan finds them.
   return { ids: rows.map(({ id }) => id).filter((id) => id <= indexed.upTo), upTo: indexed.upTo };
 }
