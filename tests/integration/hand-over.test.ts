@@ -370,7 +370,7 @@ function behaves(make: () => Promise<Place>): void {
       const handler = pausing(chain, heard, async () => {
         if (heard.length !== 2) return { do: "done" };
         if (how === "throws") throw new Error("a bug");
-        return { do: "later", ms: 60_000 };
+        return { do: "later", ms: 300 };
       });
       const serving = queues.serve("control", handler);
       await queues.enqueue(chain.slice(0, 1));

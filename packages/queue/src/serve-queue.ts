@@ -155,7 +155,8 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     if (!held.over) {
       // H6: the current job is still the previous one.
       await slot.refuse();
-      await enqueue(answer?.do === "done" ? kept : [held.spec, ...kept]);
+      const again = { ...held.spec, delayMs: answer?.do === "later" ? answer.ms : 0 };
+      await enqueue(answer?.do === "done" ? kept : [again, ...kept]);
       if (answer === null) onError(failure);
       return null;
     }

@@ -126,7 +126,8 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     definitions,
     cache,
     clock,
-    ids: createActivityIds(database.hot),
+    // Not from `hot`: a commit that holds one of its connections may draw ids, and would wait for another one.
+    ids: createActivityIds(database.calm),
     worker,
     leaseMs,
     patienceMs: options.patienceMs ?? 30_000,

@@ -27,6 +27,7 @@ import { awaitStore } from "./await-store.ts";
 import type { Health } from "./decide/hearing.ts";
 import { finishRequests } from "./finish-requests.ts";
 import { createJudgeKeeper } from "./judge-session.ts";
+import type { Log } from "./log.ts";
 import { budgetOf, ledgerOf } from "./model-ports.ts";
 import { createModelSlots, inHand } from "./model-slots.ts";
 import { rateOf } from "./pause-endpoint.ts";
@@ -36,7 +37,7 @@ import { leaveAsItIs, scrubberOf, scrubRequests } from "./scrub-requests.ts";
 import { createSessionKeeper, type SessionKeeperParts } from "./sessions.ts";
 import { toolPortsOf } from "./tool-ports.ts";
 import { watchCommands } from "./watch-commands.ts";
-import { type Log, startWorker, type WorkerParts } from "./worker.ts";
+import { startWorker, type WorkerParts } from "./worker.ts";
 
 export interface OpenWorkerParts {
   readonly config: Config;

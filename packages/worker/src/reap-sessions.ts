@@ -11,7 +11,7 @@ import {
   liveSessions,
   takeDeadSessions,
 } from "@markmill/store/machine";
-import type { Log } from "./worker.ts";
+import type { Log } from "./log.ts";
 
 export interface Reaping {
   readonly removed: readonly string[];

@@ -29,10 +29,10 @@ import {
   waitsForExecute,
 } from "@markmill/store/machine";
 import { awaitStore } from "./await-store.ts";
+import type { Log } from "./log.ts";
 import { type RememberedSnapshot, rememberSnapshots } from "./remembered-snapshots.ts";
 import { leaseLost, SessionBusy, workspaceLost } from "./session-busy.ts";
 import { isState, json } from "./session-state.ts";
-import type { Log } from "./worker.ts";
 
 export interface SessionUse {
   readonly rootId: string;

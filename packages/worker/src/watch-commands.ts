@@ -10,7 +10,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type ProvenSandbox, type Sandbox, SandboxError, sandboxErrorCodes } from "@markmill/sandbox";
 import { type CannotExecute, type CommandStanding, sandboxNotConfigured } from "@markmill/store/machine";
-import type { Log } from "./worker.ts";
+import type { Log } from "./log.ts";
 
 export interface CommandWatch {
   standing(): CommandStanding;

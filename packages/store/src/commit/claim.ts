@@ -168,7 +168,7 @@ export function createPlainClaimer(parts: ClaimerParts): Claimer {
       }
     },
     async idle() {
-      await Promise.allSettled(inFlight);
+      while (inFlight.size > 0) await Promise.allSettled(inFlight);
     },
   };
 }

@@ -41,15 +41,24 @@ export function settle(
       if (run.parent === null && run.budgets.some((budget) => budget !== run.id)) parts.onBatchRunEnded();
     } else if (request.creation === null || run.parent !== null) cache.set(run);
     const claimed = claimedWith(run, decided, request.claimsAhead, byRun.get(run.id) ?? []);
-    parts.onCommitted?.(run, request.event, request.source);
+    report(() => parts.onCommitted?.(run, request.event, request.source));
     return { kind: "committed", run, jobs, claimedAhead: claimed === null ? null : { claimed, asked } };
   });
   for (const { advance: decided } of callees) {
     const { run, state, event } = decided;
-    if (moved.has(run.id)) parts.onCommitted?.({ ...run, rev: run.rev + 1, state }, event, null);
+    if (moved.has(run.id)) report(() => parts.onCommitted?.({ ...run, rev: run.rev + 1, state }, event, null));
   }
   parts.onMoved(moved);
   return settled;
+}
+
+/** An observer that throws must not change what is reported of a commit: the commit is in the database. */
+function report(tell: () => void): void {
+  try {
+    tell();
+  } catch (error) {
+    process.emitWarning(error instanceof Error ? error : String(error));
+  }
 }
 
 function jobsOf(
