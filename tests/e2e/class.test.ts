@@ -102,7 +102,7 @@ describe.skipIf(jail !== null)("the example class", () => {
     gate.open();
 
     const second = await markmill(place, [...args, "--json"]);
-    expect(second.stderr).toContain("going on with this class");
+    expect(second.stderr).toContain("continuing this class");
     expect(second.code).toBe(3);
     const grades = gradesOf(second.stdout);
     for (const [key, { outcome, tests, opinion, points, total, flags = [] }] of Object.entries(expected)) {
@@ -224,7 +224,7 @@ describe.skipIf(jail !== null)("the example class", () => {
     // The folder of the results is gone: the mark is recorded, and the exit code tells of the results.
     renameSync(join(place.cwd, "out"), join(place.cwd, "moved"));
     const gone = await resident.say(place, later.with(7, "0"));
-    expect(gone).toMatchObject({ code: 4, stderr: expect.stringContaining("are gone, so they were not updated") });
+    expect(gone).toMatchObject({ code: 4, stderr: expect.stringContaining("no longer exist and were not updated") });
 
     await resident.say(place, ["pause", example]);
     const halted = await resident.say(place, ["regrade", example, "--where", "student=4119", "--yes"]);

@@ -248,7 +248,7 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   show: [[["none.wf.md"], 6, /none\.wf\.md/]],
   explain: [[["LIMIT_TIME"], 0, /LIMIT_TIME/]],
   doctor: [[["--quick"], 0, /none yet/]],
-  down: [[[], 0, /nothing was up/]],
+  down: [[[], 0, /the stack was not running/]],
   trust: [
     [[], 0, /nothing needs trust/],
     [["--list"], 0, /Nothing is recorded/],

@@ -19,5 +19,5 @@ it("submissions that wait for a decision are not counted as submissions to grade
     },
     null,
   );
-  expect(first).toContain("1 work to grade, 2 works to decide first");
+  expect(first).toContain("1 submission to grade, 2 submissions to decide first");
 });

@@ -25,7 +25,7 @@ describe("a student", () => {
 
   it("is asked for again when several or none are meant", () => {
     const twins = [...members, { key: "5", name: "Ada King" }];
-    expect(() => findWork("nobody", members, works)).toThrow("Nobody");
+    expect(() => findWork("nobody", members, works)).toThrow("No student");
     expect(() => findWork("Max", members, works)).toThrow("handed in nothing");
     expect(() =>
       findWork(

@@ -9,7 +9,7 @@ import { terminalLog } from "./terminal-log.ts";
 
 export function tellHowToContinue(terminal: Terminal, runId: string): void {
   terminal.err(`run: ${runId}`);
-  terminal.err(`next: markmill watch ${shortId(runId)}   continues it; what was paid for is kept`);
+  terminal.err(`next: markmill watch ${shortId(runId)}   continue it; paid replies are kept`);
 }
 
 /** A worker of its own, in the background, that leaves when the run, or the class, has ended. Its log has no name and no grade of a class. */

@@ -121,12 +121,12 @@ describe("a failed step", () => {
     expect(linesOf(event)).toEqual(["✗ CALL_B  returned failed (FILE_MISSING: no essay.md)"]);
   });
 
-  it("is to be tried again only where it will be", () => {
+  it("says that an activity is retried only if it will be", () => {
     expect(linesOf(broke("retry"))).toEqual(["✗ PROMPT_A  MODEL_BUSY: 429"]);
     expect(linesOf(broke("retry"), { again: again({ notBefore: at.getTime() + 3_000 }) })).toEqual([
-      "↻ PROMPT_A  MODEL_BUSY, to be tried again in 3.0 s: 429",
+      "↻ PROMPT_A  MODEL_BUSY, retried in 3.0 s: 429",
     ]);
-    expect(linesOf(broke("unknown"), { again: again({}) })[0]).toContain("to be tried again at once");
+    expect(linesOf(broke("unknown"), { again: again({}) })[0]).toContain("retried at once");
     expect(linesOf(broke("unknown"))[0]).toBe("✗ PROMPT_A  MODEL_BUSY: 429");
   });
 
@@ -136,7 +136,7 @@ describe("a failed step", () => {
       trouble: { model: "gpt-5-mini", endpoint: "https://models.example/v1", reason: "busy" },
     };
     expect(linesOf(broke("park"), { again: again({ parked, notBefore: at.getTime() + 60_000 }) })[0]).toMatch(
-      /^↻ PROMPT_A {2}waits for gpt-5-mini \(MODEL_BUSY: 429\), next try in 1/,
+      /^↻ PROMPT_A {2}waits for gpt-5-mini \(MODEL_BUSY: 429\), next attempt in 1/,
     );
     expect(linesOf(broke("park"), { again: again({ parked: { ...parked, held: true } }) })[0]).toContain("resume");
   });
@@ -150,7 +150,7 @@ describe("a failed step", () => {
         failed: [{ node: "ASSIGN_B", failure: reason }],
         phase: { is: "handling", of: "failed", reason, from, until: null, ended },
       }),
-    ).toEqual(["✓ CHECK_A", "✗ ASSIGN_B  FILE_MISSING: no essay.md", "✗ ON_FAILED begins: FILE_MISSING: no essay.md"]);
+    ).toEqual(["✓ CHECK_A", "✗ ASSIGN_B  FILE_MISSING: no essay.md", "✗ ON_FAILED starts: FILE_MISSING: no essay.md"]);
   });
 
   it("a limit and the end of a run are told as such", () => {

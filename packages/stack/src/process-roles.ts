@@ -7,11 +7,12 @@ export const workerRole: ProcessRole = {
   name: "worker",
   help: (command) => `Usage: ${command}
 
-A worker: takes activities from the queue, performs them, commits what came of
-them. Start any number, on any number of machines, with the same DATABASE_URL
-and REDIS_URL; .env.example lists all settings. Logs are JSON lines (LOG_LEVEL);
-HEALTH_PORT opens /health/live and /health/ready. SIGTERM lets it finish what it
-holds, a second one ends it at once: others take over.
+Run a worker process. It takes activities from the queue, performs them and
+commits their results. Start any number of workers on any number of machines,
+with the same DATABASE_URL and REDIS_URL; .env.example lists all settings. Logs
+are JSON lines (LOG_LEVEL). HEALTH_PORT serves /health/live and /health/ready.
+After SIGTERM, the worker finishes its activities and exits. After a second
+SIGTERM it exits at once, and other workers repeat the activities.
 
 Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,
@@ -38,10 +39,11 @@ export const supervisorRole: ProcessRole = {
   name: "supervisor",
   help: (command) => `Usage: ${command}
 
-The supervisor: enforces time limits, expires questions, rings again for work
-that the queue has lost, forgets dead workers, deletes what is older than
-RETENTION_DAYS. Start two: one acts, the other takes over. Logs are JSON lines
-(LOG_LEVEL); HEALTH_PORT opens /health/live and /health/ready. SIGTERM stops it.
+Run a supervisor process. It enforces time limits, expires questions, enqueues
+lost jobs again, removes crashed workers, and deletes data older than
+RETENTION_DAYS. Start two: one works, and the other takes over if it fails. Logs
+are JSON lines (LOG_LEVEL). HEALTH_PORT serves /health/live and /health/ready.
+SIGTERM stops it.
 
 Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,
