@@ -235,7 +235,7 @@ it("a batch of an earlier version with keys of groups and addresses goes on", as
   expect(await works(id)).toMatchObject([{ key: "Team Blue#1", by, countsFor: by, ...kept }]);
 });
 
-it("a work that waits for a decision needs a human and is not run, and goes on when it is decided", async () => {
+it("a work that needs a decision needs a human and is not run, and goes on when it is decided", async () => {
   const work = await handedIn("ada@x.org#1", ["ada@x.org"], "a");
   const hash = work.content.is === "taken" ? work.content.hash : "";
   const waiting = {

@@ -141,7 +141,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
       { a: "" },
     );
     expect(tests).toMatchObject({ is: "read", tests: [], total: { score: 3, most: null, sum: null } });
-    expect(notes?.join()).toContain("the score counts, as in Gradescope");
+    expect(notes?.join()).toContain("As in Gradescope, the score counts.");
   });
 
   it("is not run when its setup fails", async () => {

@@ -312,7 +312,7 @@ describe("values that travel beside the task", () => {
     for (const kept of ["beginners", "12.5", "let a = 1;"]) expect(bare).toContain(kept);
     expect(grade.outcome.is).toBe("needs human");
     expect(grade.flags.map(({ message }) => message)).toContain(
-      "names: 2 points, and 0 without comments and texts in quotes",
+      "names: 2 points, but 0 without comments and quoted texts",
     );
   });
 
@@ -352,7 +352,7 @@ describe("words that no list knows", () => {
     expect(grade.outcome.is).toBe("needs human");
     expect(grade.flags).toContainEqual({
       kind: "injection",
-      message: "names: 2 points, and 1 without comments and texts in quotes",
+      message: "names: 2 points, but 1 without comments and quoted texts",
     });
     const relaxed = { ...usualGrading, review: { ...usualGrading.review, gain: 0.5 } };
     expect((await graded(ports, work({ task: "Judge", given: {}, grading: relaxed }))).outcome.is).toBe("graded");

@@ -42,7 +42,9 @@ export function classHtml(input: ClassReportInput): string {
       id: "points",
       title: "Points",
       content:
-        totals.length === 0 ? "<p>Nothing is graded yet.</p>" : histogram("Students by points", bins(totals, most)),
+        totals.length === 0
+          ? "<p>No submission is graded yet.</p>"
+          : histogram("Students by points", bins(totals, most)),
     },
     {
       id: "criteria",
@@ -76,7 +78,7 @@ export function classHtml(input: ClassReportInput): string {
       .join("")}</ul>
 <nav aria-label="Sections">${sections.map(({ id, title: name }) => `<a href="#${id}">${html(name)}</a>`).join(" · ")}</nav>
 ${sections.map(({ id, title: name, content }) => `<section id="${id}"><h2>${html(name)}</h2>${content}</section>`).join("\n")}
-<footer>${criteria.length} criteria, ${formatPoints(most)} points. Only graded work has a number; every other row says why it has none.</footer></main>`,
+<footer>${criteria.length} criteria, ${formatPoints(most)} points. Only graded submissions have a total; every other row shows the reason.</footer></main>`,
     { script: tableScript },
   );
 }
@@ -125,8 +127,8 @@ function testsSection({ rows }: GradeSheet): readonly Section[] {
   }));
   const content =
     bars.length === 0
-      ? `<p>All ${tests.size} tests passed for everybody.</p>`
-      : `${barList("Submissions that fail a test", bars)}${failing.length > bars.length ? `<p>${failing.length - bars.length} more tests failed for somebody.</p>` : ""}`;
+      ? `<p>All ${tests.size} tests passed for every student.</p>`
+      : `${barList("Submissions that fail a test", bars)}${failing.length > bars.length ? `<p>${failing.length - bars.length} more tests failed for at least one student.</p>` : ""}`;
   return [{ id: "tests", title: "Tests, most failures first", content }];
 }
 
@@ -142,7 +144,7 @@ function flagsSection({ sheet, links }: ClassReportInput): Section {
   });
   return {
     id: "flags",
-    title: "Needs a look",
+    title: "Flagged submissions",
     content:
       rows.length === 0
         ? "<p>No flags.</p>"
@@ -158,20 +160,20 @@ function alikeSections({ identical = [], similar, comparedPartly = [] }: ClassRe
           {
             id: "identical",
             title: "Identical submissions",
-            content: `<p>These submissions have exactly the same files. A person decides what that means.</p>${list(identical.map((people) => html(people.join(" | "))))}`,
+            content: `<p>These submissions contain exactly the same files. A person decides what this means.</p>${list(identical.map((people) => html(people.join(" | "))))}`,
           },
         ];
   if (similar.length + comparedPartly.length === 0) return same;
   const partly =
     comparedPartly.length === 0
       ? ""
-      : `<p>Compared only in part, since they are too long or too many: ${html(comparedPartly.join(", "))}.</p>`;
+      : `<p>Compared only in part, because they are too long or too many: ${html(comparedPartly.join(", "))}.</p>`;
   const pairs = table(
-    ["One", "Other", "Alike"],
+    ["Submission", "Other submission", "Similarity"],
     similar.map(({ one, other, similarity }) => [one, other, `${Math.round(similarity * 100)} %`]),
   );
-  const content = `<p>For a person to look at. Alike is not copied.</p>${pairs}${partly}`;
-  return [...same, { id: "similar", title: "Similar pairs", content }];
+  const content = `<p>A person should compare these pairs. Similar does not mean copied.</p>${pairs}${partly}`;
+  return [...same, { id: "similar", title: "Similar submissions", content }];
 }
 
 function mostSection(id: string, title: string, bars: readonly Bar[]): readonly Section[] {
