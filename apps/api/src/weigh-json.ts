@@ -25,7 +25,7 @@ export function weighJson(text: string): void {
         depth += 1;
         values += 1;
         if (depth > mostDepth) {
-          throw new Refusal("BAD_REQUEST", { detail: `The body is nested more than ${mostDepth} deep.` });
+          throw new Refusal("BAD_REQUEST", { detail: `The body is nested more than ${mostDepth} levels deep.` });
         }
         break;
       case 0x5d: // ]
@@ -37,7 +37,9 @@ export function weighJson(text: string): void {
         break;
     }
     if (values > mostValues) {
-      throw new Refusal("TOO_LARGE", { detail: `The body has more than ${mostValues} values: send it in pieces.` });
+      throw new Refusal("TOO_LARGE", {
+        detail: `The body has more than ${mostValues} values. Send it in several requests.`,
+      });
     }
   }
 }
