@@ -204,7 +204,7 @@ describe("markmill run", () => {
     [["run", "greet.wf.md", "NAME"], "not of the form KEY=VALUE"],
     [["run", "greet.wf.md", "--budget", "much"], "--budget is an amount"],
     [["run", "greet.wf.md", "--sandbox", "chroot"], "--sandbox must be auto, docker, jail or none"],
-    [["run", "greet.wf.md", "--script", "none.yaml"], "There is no script none.yaml"],
+    [["run", "greet.wf.md", "--script", "none.yaml"], "Script none.yaml not found"],
     [["run", "greet.wf.md", "NAME=file:/etc/passwd"], "outside the workflow's folder"],
     [["run", "greet.wf.md", "--frobnicate"], "--frobnicate"],
     [["valdate"], "Did you mean 'validate'?"],

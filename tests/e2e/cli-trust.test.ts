@@ -98,7 +98,7 @@ describe("a stranger's .env", () => {
     for (const args of commands) {
       const { stdout, stderr } = await resident.say(at(folder), args);
       expect(stdout + stderr, args.join(" ")).toMatch(
-        /\.env is not trusted: nothing of it is taken[\s\S]*markmill trust/,
+        /\.env is ignored, because you have not trusted it[\s\S]*markmill trust/,
       );
     }
     expect(heard).toEqual([]);
@@ -196,7 +196,7 @@ describe("a project of one's own", () => {
     const inside = { ...place, cwd: join(place.cwd, "sheets/one") };
     const { code, stdout, stderr } = await resident.say(inside, ["status", "--json"]);
     expect({ code, runs: JSON.parse(stdout).items }).toEqual({ code: 0, runs: [] });
-    expect(stderr).toContain(`the project is ${place.cwd}, above the working directory`);
+    expect(stderr).toContain(`the project is ${place.cwd}, a parent of the working directory`);
     expect(readdirSync(inside.cwd)).toEqual([]);
   });
 

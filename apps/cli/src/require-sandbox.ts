@@ -26,7 +26,7 @@ export async function requireSandbox({ programs }: Definition, config: Config, c
     throw new CommandError(
       "CLASS_SANDBOX",
       `The workflow runs programs of students, and this machine has no sandbox: ${error instanceof Error ? error.message : error}`,
-      `${fix ?? "Start Docker, or install bubblewrap."} 'markmill doctor' checks this machine.`,
+      `${fix ?? "Start Docker, or install the tools of the jail (util-linux, perl and tar)."} 'markmill doctor' checks this machine.`,
       { cause: error },
     );
   }

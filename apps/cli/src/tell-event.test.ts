@@ -86,7 +86,7 @@ describe("a failed step", () => {
     ...{ order: 1, notBefore: null, reads: {}, taken: [], only: null, retries: 1, repairs: 0, said: null },
     ...part,
   });
-  const falseCheck = { code: "CHECK_FALSE", message: "'CHECK_PASS' was false, and no edge is drawn for that." };
+  const falseCheck = { code: "CHECK_FALSE", message: "'CHECK_PASS' was false, but it has no FALSE edge." };
 
   it("never shows ✓ for a check without an edge, and tells its reason", () => {
     const [line, ...more] = linesOf(checkDone("CHECK_PASS"), {
@@ -94,8 +94,8 @@ describe("a failed step", () => {
       failed: [{ node: "CHECK_PASS", failure: falseCheck }],
       phase: { is: "ended", status: "failed", reason: falseCheck },
     });
-    expect(line).toBe("✗ CHECK_PASS  CHECK_FALSE: 'CHECK_PASS' was false, and no edge is drawn for that.  false");
-    expect(more).toEqual(["✗ ended: failed: CHECK_FALSE: 'CHECK_PASS' was false, and no edge is drawn for that."]);
+    expect(line).toBe("✗ CHECK_PASS  CHECK_FALSE: 'CHECK_PASS' was false, but it has no FALSE edge.  false");
+    expect(more).toEqual(["✗ ended: failed: CHECK_FALSE: 'CHECK_PASS' was false, but it has no FALSE edge."]);
   });
 
   it("never shows ✓ for a command that ended badly, whether the workflow goes on or not", () => {

@@ -91,79 +91,83 @@ const minute = 60_000;
 const stores = {
   DATABASE_URL: optional(postgresAddress, {
     description:
-      "Postgres 14 or newer, itself or behind a connection pooler in session mode; the database in UTF8. Absent: a Postgres of our own is started below MARKMILL_HOME.",
+      "Postgres 14 or newer, itself or behind a connection pooler in session mode; the database in UTF8. Absent: Markmill starts its own Postgres below MARKMILL_HOME.",
     secret: true,
   }),
   PG_POOL_SIZE: defaulted("10", whole(1, 500), {
-    description: "Connections each process opens to Postgres at most, the queue's not counted.",
+    description: "Maximum number of connections of each process to Postgres, without those of the queue.",
     unit: "connections",
   }),
   REDIS_URL: optional(address(["redis", "rediss"]), {
     description:
-      "One Redis server, no Cluster: 6.2 or newer with maxmemory-policy noeviction. Absent: the queue lives in Postgres.",
+      "One Redis server (not a Cluster), 6.2 or newer, with maxmemory-policy noeviction. Absent: the queue is in Postgres.",
     secret: true,
   }),
   QUEUE_BACKEND: defaulted("auto", choice(["auto", "redis", "postgres"]), {
-    description: "Where the queue lives: auto takes Redis when REDIS_URL is set, else Postgres.",
+    description: "Server of the queue: auto uses Redis if REDIS_URL is set, otherwise Postgres.",
   }),
   MARKMILL_HOME: defaulted(".markmill", text, {
-    description: "Directory of everything Markmill keeps on this machine, relative to the project's folder.",
+    description: "Directory for all data of Markmill on this machine, relative to the project's folder.",
     path: true,
   }),
   RETENTION_DAYS: defaulted("0", whole(0, 36_500), {
-    description: "Finished runs are deleted after this time; 0 keeps them.",
+    description: "Finished runs are deleted after this time. 0 keeps them.",
     unit: "days",
   }),
   GIT_TOKEN: optional(text, {
     description:
-      "Lets `markmill grade` read students' repositories over https at GIT_TOKEN_HOST, at addresses that class.yaml makes or allows.",
+      "Token for `markmill grade` to read students' repositories over https at GIT_TOKEN_HOST, from addresses that class.yaml contains or allows.",
     secret: true,
   }),
-  GIT_TOKEN_HOST: optional(text, { description: "The host that GIT_TOKEN is for, such as github.com." }),
+  GIT_TOKEN_HOST: optional(text, { description: "The host of GIT_TOKEN, such as github.com." }),
   GIT_SSH_KEY: optional(text, {
-    description: "File with the key for students' repositories over ssh. Absent: the keys of whoever runs the command.",
+    description:
+      "File with the key for students' repositories over ssh. Absent: the keys of the user who runs the command.",
     path: true,
   }),
   GIT_KNOWN_HOSTS: optional(text, {
-    description: "File with the keys of hosts for it, as in known_hosts. Absent: that of whoever runs the command.",
+    description:
+      "File with the host keys for ssh, in the format of known_hosts. Absent: the file of the user who runs the command.",
     path: true,
   }),
   GIT_CA_FILE: optional(text, {
-    description: "Certificates of your own authority for students' repositories over https. Absent: the system's.",
+    description:
+      "Certificates of your own authority for students' repositories over https. Absent: the certificates of the system.",
     path: true,
   }),
   BATCH_RUNS: defaulted("256", whole(1, 100_000), {
-    description: "How many runs of classes go on at once, of all classes together.",
+    description: "Maximum number of running submissions, for all classes together.",
     unit: "runs",
   }),
   BATCH_RUNS_PER_TENANT: defaulted("192", whole(1, 100_000), {
     description:
-      "How many of them one tenant may have, with however many classes; what is left is for others who come.",
+      "Maximum number of running submissions of one tenant, for all its classes together. The rest is reserved for other tenants.",
     unit: "runs",
   }),
   RUNS_PER_TENANT: optional(whole(1, 1_000_000), {
     description:
-      "How many runs of one tenant go on at once, of those started through the API; its others are queued, so that tenants who come later need not wait for them. Absent: twice the slots of all workers, at least 64.",
+      "Maximum number of running runs of one tenant that were started through the API. More runs are queued, so that other tenants do not wait for them. Absent: twice the slots of all workers, at least 64.",
     unit: "runs",
   }),
   BLOBS: defaulted("postgres", choice(["postgres", "s3"]), {
-    description: "Where new files (submissions, uploads) are kept. Those that are there stay where they are, readable.",
+    description:
+      "Storage for new files (submissions, uploads). Existing files stay in their storage and remain readable.",
   }),
   S3_BUCKET: optional(text, {
-    description: "Bucket for files, which has to exist. Absent: none is read or written.",
+    description: "Existing bucket for files. Absent: no bucket is used.",
   }),
   S3_ENDPOINT: optional(address(["http", "https"]), {
-    description: "Any S3-compatible server. Absent: Amazon's own.",
+    description: "Address of an S3-compatible server. Absent: Amazon S3.",
   }),
-  S3_REGION: defaulted("us-east-1", text, { description: "Region of the bucket; many servers take any." }),
+  S3_REGION: defaulted("us-east-1", text, { description: "Region of the bucket. Many servers accept any region." }),
   S3_ACCESS_KEY_ID: optional(text, {
     description:
-      "Key to the bucket. Absent: as the AWS client finds it on the machine (AWS_… variables, a profile, a role).",
+      "Access key of the bucket. Absent: the AWS client searches the machine (AWS_… variables, a profile, a role).",
     secret: true,
   }),
-  S3_SECRET_ACCESS_KEY: optional(text, { description: "The secret that belongs to S3_ACCESS_KEY_ID.", secret: true }),
+  S3_SECRET_ACCESS_KEY: optional(text, { description: "The secret of S3_ACCESS_KEY_ID.", secret: true }),
   S3_PATH_STYLE: defaulted("yes", choice(["yes", "no"]), {
-    description: "yes: the bucket stands in the path of addresses, as most servers other than Amazon's want it.",
+    description: "yes: addresses contain the bucket in their path, as most servers other than Amazon S3 require.",
   }),
 };
 
@@ -176,146 +180,148 @@ const models = {
       .pipe(address(["http", "https"])),
     {
       description:
-        "Any OpenAI-compatible endpoint, up to and with its API path (docs/endpoints.md). Spaces, quotes, slashes at the end and /chat/completions are taken off.",
+        "Address of an OpenAI-compatible endpoint, including its API path (docs/endpoints.md). Markmill removes spaces, quotes, slashes at the end and /chat/completions.",
     },
   ),
   OPENAI_API_KEY: optional(text, {
     description:
-      "Its key; local endpoints often need none. It is sent only to an endpoint that is set in the same place, or to the default one.",
+      "Key of the endpoint. Local endpoints often need none. Markmill sends the key only to an endpoint that is set in the same place, or to the default endpoint.",
     secret: true,
   }),
   OPENAI_KEY_HEADER: defaulted("authorization", text.regex(/^[A-Za-z0-9-]+$/, "must be the name of an HTTP header"), {
     description:
-      "The header that carries the key. authorization: 'Bearer KEY'. Any other, such as Azure's api-key: the key alone.",
+      "The header with the key. authorization contains 'Bearer KEY'. Any other header, such as Azure's api-key, contains only the key.",
   }),
   MODELS_FILE: defaulted("models.yaml", text, {
-    description: "Aliases, prices, context sizes and rate limits of models; the file may be missing.",
+    description: "File with aliases, prices, context sizes and rate limits of models. The file may be missing.",
     path: true,
   }),
   DEFAULT_MODEL: optional(text, {
-    description: "Model or alias for workflows that name none. Absent: they must.",
+    description: "Model or alias for workflows that name no model. Absent: each workflow must name one.",
   }),
   MODEL_TIMEOUT_MS: defaulted("600000", whole(1_000, 24 * 60 * minute), {
-    description: "Longest wait for one reply of a model.",
+    description: "Maximum waiting time for one reply of a model.",
     unit: "ms",
   }),
   MODEL_PAUSE_MAX_MS: defaulted("300000", whole(100, 24 * 60 * minute), {
     description:
-      "Longest time for which a model that refused is left alone before one request tries it again, whatever it asked for.",
+      "Maximum pause of a model after a refusal, before one request tests it again. This limit also applies if the model asks for a longer pause.",
     unit: "ms",
   }),
   MAX_REPLY_BYTES: defaulted("4194304", whole(1_024, 256 * 1024 * 1024), {
-    description: "A longer reply of a model fails its call.",
+    description: "Maximum size of a model's reply. A larger reply fails.",
     unit: "bytes",
   }),
 };
 
 const processes = {
   WORKER_CONCURRENCY_CONTROL: defaulted("50", whole(1, 1_000), {
-    description: "Activities without waiting (check, set, assign, call) that one worker does at a time.",
+    description:
+      "Number of activities without waiting (check, set, assign, call) that one worker runs at the same time.",
     unit: "activities",
   }),
   WORKER_CONCURRENCY_PROMPT: defaulted("20", whole(1, 1_000), {
     description:
-      "Model calls that one worker makes at a time; from 8 on, more prompts are made ready meanwhile: an eighth, or up to as many again where models answer quickly.",
+      "Number of model calls that one worker makes at the same time. From 8 on, the worker also prepares more prompts: an eighth of this number, or up to the same number if models answer quickly.",
     unit: "activities",
   }),
   WORKER_CONCURRENCY_EXECUTE: defaulted("4", whole(1, 1_000), {
-    description: "Commands that one worker runs at a time.",
+    description: "Number of commands that one worker runs at the same time.",
     unit: "activities",
   }),
   WORKER_NICE: defaulted("10", whole(0, 19), {
     description:
-      "How far a worker's process stands back for others of the machine (Unix niceness), so that starts are taken while work is done. 0: not at all.",
+      "Unix niceness of a worker's process, so that the API can start runs while workers are busy. 0: normal priority.",
   }),
   LOCK_DURATION_MS: defaulted("3000", whole(500, 10 * minute), {
     description:
-      "An activity whose worker was silent for this long is given to another. A prompt only if the worker is dead, or was paused for longer than MODEL_TIMEOUT_MS.",
+      "If a worker sends no heartbeat for this time, another worker takes its activities. A prompt moves only if the worker has crashed, or was paused for longer than MODEL_TIMEOUT_MS.",
     unit: "ms",
   }),
   STALLED_INTERVAL_MS: defaulted("1000", whole(100, 10 * minute), {
-    description: "Time between two looks for silent workers.",
+    description: "Time between two checks for crashed workers.",
     unit: "ms",
   }),
   DRAIN_TIMEOUT_MS: defaulted("30000", whole(0, 60 * minute), {
-    description: "How long a stopping worker lets its activities finish before it lets go of them.",
+    description: "Time for a stopping worker to finish its activities. After this time, it releases them.",
     unit: "ms",
   }),
   HEALTH_PORT: optional(whole(0, 65_535), {
     description:
-      "Port of /health/live and /health/ready on all interfaces, 0 for any free one. Absent: none is opened.",
+      "Port of /health/live and /health/ready on all interfaces. 0 chooses a free port. Absent: no port is opened.",
   }),
   LOG_LEVEL: defaulted("info", choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]), {
-    description: "Least severe log line that is written.",
+    description: "Lowest level of log lines that are written.",
   }),
 };
 
 const sandbox = {
   SANDBOX: defaulted("auto", choice(["auto", "docker", "jail", "none"]), {
     description:
-      "Where commands of workflows run: auto takes Docker, else a jail, else refuses; none refuses all (the bare machine is had by the flag --sandbox none alone).",
+      "Sandbox for commands of workflows: auto uses Docker, otherwise a jail, otherwise refuses commands. none refuses all commands. To run commands without a sandbox, use only the flag --sandbox none.",
   }),
   SANDBOX_HOSTS: optional(
     list(/^(unix|tcp|ssh|https?):\/\/\S+$/, "Docker addresses such as unix:///var/run/docker.sock"),
     {
       description:
-        "Docker engines, comma-separated. Absent: the local one. docker-compose.yml brings an engine of its own (docs/operations.md, Where commands run).",
+        "Docker engines, comma-separated. Absent: the local engine. docker-compose.yml contains its own engine (docs/operations.md, Where commands run).",
     },
   ),
-  SANDBOX_IMAGE: defaulted("markmill-sandbox", text, { description: "Image for workflows that name none." }),
+  SANDBOX_IMAGE: defaulted("markmill-sandbox", text, { description: "Image for workflows that name no image." }),
   SANDBOX_IMAGES: optional(list(/^[\w][\w./:@-]*$/, "image names"), {
-    description: "Further images that workflows may name, comma-separated. Absent: only SANDBOX_IMAGE.",
+    description: "More images that workflows may name, comma-separated. Absent: only SANDBOX_IMAGE.",
   }),
   SANDBOX_RUNTIME: optional(text, {
     description: "OCI runtime of the engine, for example runsc (gVisor). Absent: the engine's default.",
   }),
   SANDBOX_ACCEPT: optional(list(/^(no-cgroup|old-engine|none)$/, "no-cgroup and old-engine, or none"), {
     description:
-      "Thin walls the operator accepts, comma-separated: no-cgroup (a jail whose memory only a watch bounds), old-engine (Docker or runc with known escapes). none: accept nothing and ask nothing. Absent: a person is asked once for a project; workers refuse.",
+      "Weak protections that the operator accepts, comma-separated: no-cgroup (a jail without a hard memory limit), old-engine (Docker or runc with known escapes). none: accept nothing and do not ask. Absent: commands ask a person once for each project; workers refuse.",
   }),
   SANDBOX_MEMORY_MB: defaulted("512", whole(16, 1_048_576), {
-    description: "Ceiling of a session's memory.",
+    description: "Maximum memory of a session.",
     unit: "MiB",
   }),
   SANDBOX_CPUS: defaulted("1", decimal(0.05, 1_024), {
-    description: "Ceiling of a session's processors.",
+    description: "Maximum number of processors of a session.",
     unit: "cores",
   }),
   SANDBOX_PIDS: defaulted("128", whole(4, 100_000), {
-    description: "Ceiling of a session's processes and threads.",
+    description: "Maximum number of processes and threads of a session.",
     unit: "processes",
   }),
   SANDBOX_DISK_MB: defaulted("256", whole(1, 1_048_576), {
-    description: "Ceiling of what a session writes.",
+    description: "Maximum amount of data that a session writes.",
     unit: "MiB",
   }),
   SANDBOX_FILE_KB: defaulted("8192", whole(1, 1_048_576), {
-    description: "Ceiling of a file that a workflow reads or writes as a value; 1024 where it asks for nothing.",
+    description:
+      "Maximum size of a file that a workflow reads or writes as a value. If the workflow sets no size, 1024 applies.",
     unit: "KiB",
   }),
   SANDBOX_WALL_MS: defaulted("300000", whole(100, 24 * 60 * minute), {
-    description: "Ceiling of one command's time.",
+    description: "Maximum time of one command.",
     unit: "ms",
   }),
   SANDBOX_CHECKPOINT_MB: defaulted("128", whole(0, 4_096), {
     description:
-      "Ceiling of a checkpoint of a session's files, from which an interrupted command is repeated; a run holds two at most. 0 makes none.",
+      "Maximum size of a checkpoint of a session's files. Markmill repeats an interrupted command from its checkpoint. A run has at most two. 0: no checkpoints.",
     unit: "MiB",
   }),
   SANDBOX_CHECKPOINT_FILES: defaulted("20000", whole(100, 200_000), {
-    description: "Ceiling of what a checkpoint may hold: files, folders and links together.",
+    description: "Maximum number of files, folders and links in a checkpoint.",
     unit: "entries",
   }),
   SANDBOX_CHECKPOINT_SECONDS: defaulted("10", whole(1, 600), {
-    description: "Ceiling of the time to look through a session's files for a checkpoint.",
+    description: "Maximum time to read a session's files for a checkpoint.",
     unit: "s",
   }),
   SANDBOX_POOL_SIZE: defaulted("2", whole(0, 256), {
-    description: "Sessions that a worker keeps ready; 0 starts each when it is needed.",
+    description: "Number of sessions that a worker starts in advance. 0: each session starts when it is needed.",
     unit: "sessions",
   }),
   WORKFLOW_ENV: optional(list(/^[A-Za-z_][A-Za-z0-9_]*$/, "variable names"), {
-    description: "Names of further variables that workflows may read, comma-separated. Absent: none.",
+    description: "Names of environment variables that workflows may read, comma-separated. Absent: none.",
   }),
 };
 
@@ -343,7 +349,7 @@ const tools = {
       ),
     {
       description:
-        "Private, loopback and link-local addresses that tools of workflows and webhooks may reach, comma-separated, with a port or without. Workers read it for tools, the supervisor for webhooks. Absent: public addresses only.",
+        "Private, loopback and link-local addresses that workflow tools and webhooks may reach, comma-separated, with or without a port. Workers read this variable for tools, and the supervisor for webhooks. Absent: only public addresses.",
     },
   ),
   TOOL_SECRETS: optional(
@@ -359,33 +365,36 @@ const tools = {
     }),
     {
       description:
-        'Secrets that headers of tools may name, with the hosts that may get them: {"NAME":{"value":"…","hosts":["api.example.org"]}}. They go over https; to a host written http://HOST also without. Absent: none.',
+        'Secrets for the headers of tools, with the hosts that may receive them: {"NAME":{"value":"…","hosts":["api.example.org"]}}. Markmill sends them over https, and over http only to a host written as http://HOST. Absent: none.',
       secret: true,
     },
   ),
   TOOL_SERPER_KEY: optional(text, {
-    description: "Key of the built-in tool serper, a web search. Absent: it is off.",
+    description: "Key of the built-in tool serper, a web search. Absent: the tool is off.",
     secret: true,
   }),
   TOOL_SERPER_URL: defaulted("https://google.serper.dev", address(["http", "https"]), {
-    description: "Where serper is asked; /search, /scholar or /news is added.",
+    description: "Address of serper. Markmill adds /search, /scholar or /news.",
   }),
   TOOL_DUCKDUCKGO_URL: optional(address(["http", "https"]), {
     description:
-      "Where the built-in tool duckduckgo searches, such as https://html.duckduckgo.com/html/. Absent: it is off.",
+      "Address for the built-in tool duckduckgo, such as https://html.duckduckgo.com/html/. Absent: the tool is off.",
   }),
   TOOL_JINA_URL: optional(address(["http", "https"]), {
     description:
-      "Reader of the built-in tool jina, such as https://r.jina.ai; the page's address is added. Absent: it is off.",
+      "Reader of the built-in tool jina, such as https://r.jina.ai. Markmill adds the address of the page. Absent: the tool is off.",
   }),
-  TOOL_JINA_KEY: optional(text, { description: "Its key. Absent: none is sent.", secret: true }),
+  TOOL_JINA_KEY: optional(text, { description: "Key for jina. Absent: no key is sent.", secret: true }),
   TOOL_BROWSERLESS_URL: optional(address(["http", "https"]), {
     description:
-      "Headless browser of the built-in tool browserless, such as http://127.0.0.1:3000, which TOOL_ALLOW then has to name. Keep it from your own network: pages choose what it loads. Absent: it is off.",
+      "Headless browser of the built-in tool browserless, such as http://127.0.0.1:3000. TOOL_ALLOW must contain this address. Isolate the browser from your own network, because pages decide what it loads. Absent: the tool is off.",
   }),
-  TOOL_BROWSERLESS_KEY: optional(text, { description: "Its token. Absent: none is sent.", secret: true }),
+  TOOL_BROWSERLESS_KEY: optional(text, {
+    description: "Token for browserless. Absent: no token is sent.",
+    secret: true,
+  }),
   TOOL_SCRAPER: defaulted("no", choice(["no", "yes"]), {
-    description: "yes: the built-in tool scraper reads public pages by itself.",
+    description: "yes: the built-in tool scraper reads public pages directly.",
   }),
   TOOL_STOCK_URL: optional(
     z
@@ -395,83 +404,89 @@ const tools = {
         "must be a URL with {ticker}, and {exchange} where it is needed",
       ),
     {
-      description: "Where the built-in tool stock asks, with the places {exchange} and {ticker}. Absent: it is off.",
+      description:
+        "Address for the built-in tool stock, with the placeholders {exchange} and {ticker}. Absent: the tool is off.",
     },
   ),
   TOOL_TIMEOUT_MS: defaulted("30000", whole(100, 60 * minute), {
-    description: "Longest wait for one tool, where the workflow says nothing.",
+    description: "Default maximum waiting time for one tool.",
     unit: "ms",
   }),
   TOOL_TIMEOUT_MAX_MS: defaulted("300000", whole(100, 60 * minute), {
-    description: "Longest wait for one tool, whatever the workflow says.",
+    description: "Upper limit of the waiting time for one tool. A workflow cannot exceed it.",
     unit: "ms",
   }),
   TOOL_RESULT_KB: defaulted("64", whole(1, 1_024), {
-    description: "A longer result of a tool is a failure of it.",
+    description: "Maximum size of a tool's result. A larger result fails.",
     unit: "KiB",
   }),
 };
 
 const ceilings = {
   CEILING_STEPS: defaulted("100000", whole(1, 1_000_000_000), {
-    description: "No run takes more activities, whatever its workflow says.",
+    description: "Maximum number of activities of a run. A workflow cannot exceed it.",
     unit: "activities",
   }),
   CEILING_DEPTH: defaulted("50", whole(0, 1_000), {
-    description: "No workflow calls others deeper.",
+    description: "Maximum depth of workflow calls.",
     unit: "runs",
   }),
   CEILING_RUNS: defaulted("2000", whole(1, 10_000_000), {
-    description: "A run and all it calls, directly or through others, are no more runs.",
+    description: "Maximum number of runs in a tree: a run and all runs that it calls directly or indirectly.",
     unit: "runs",
   }),
   CEILING_VALUE_CHARS: defaulted("2097152", whole(1_024, 100_000_000), {
-    description: "A longer text (a variable, a rendered prompt, a reply, a transcript) fails its activity.",
+    description:
+      "Maximum length of a text (a variable, a rendered prompt, a reply, a transcript). A longer text fails its activity.",
     unit: "characters",
   }),
   CEILING_STATE_CHARS: defaulted("8388608", whole(16_384, 200_000_000), {
-    description: "A run that would hold more text than this in all fails the activity that brings it.",
+    description: "Maximum length of all texts of a run. An activity that exceeds it fails.",
     unit: "characters",
   }),
   CEILING_BLOB_MB: defaulted("1024", whole(1, 1_048_576), {
-    description: "A run that brings more files than this, its submission first of all, is refused.",
+    description: "Maximum size of the files of a run, including its submission. A larger run is refused.",
     unit: "MiB",
   }),
 };
 
 const api = {
   API_HOST: defaulted("127.0.0.1", text, {
-    description: "Address the API listens at; 0.0.0.0 in a container.",
+    description: "Address on which the API listens. Use 0.0.0.0 in a container.",
   }),
   API_PORT: optional(whole(0, 65_535), {
-    description: "Its port. Absent: 8085, or any free one where that is taken; 0 is any free one.",
+    description: "Port of the API. Absent: 8085, or a free port if 8085 is in use. 0 chooses a free port.",
   }),
   API_URL: optional(address(["http", "https"]), {
-    description: "Where browsers reach the API, such as https://mill.example.edu. Absent: where they ask.",
+    description:
+      "Public address of the API for browsers, such as https://mill.example.edu. Absent: the address of the request.",
   }),
   API_TRUST_PROXY: optional(list(/^[0-9a-fA-F.:]+(\/\d{1,3})?$/, "addresses or networks such as 10.0.0.0/8"), {
-    description: "Proxies whose X-Forwarded-For and -Proto count, comma-separated. Absent: nobody's.",
+    description:
+      "Proxies whose headers X-Forwarded-For and X-Forwarded-Proto Markmill trusts, comma-separated. Absent: none.",
   }),
   API_CORS_ORIGINS: optional(list(/^https?:\/\/[^\s/,*]+$/, "origins such as https://portal.example.edu"), {
     description:
-      "Pages of other sites that may call the API from a browser, with an API key, comma-separated. Absent: none. A login's cookie never counts there.",
+      "Origins of other sites that may call the API from a browser with an API key, comma-separated. Absent: none. The API ignores login cookies from these sites.",
   }),
   API_RATE_PER_MINUTE: defaulted("6000", whole(1, 10_000_000), {
-    description: "Requests a minute of one key, or of one address without a key, at each API process.",
+    description:
+      "Maximum number of requests per minute from one key, or from one address without a key, for each API process.",
     unit: "requests",
   }),
   API_UPLOAD_MB: defaulted("64", whole(1, 1_024), {
-    description: "Largest file that can be uploaded.",
+    description: "Maximum size of an uploaded file.",
     unit: "MiB",
   }),
   BOARD_WRITES: defaulted("no", choice(["no", "yes"]), {
-    description: "yes: people with the role ops may pause queues and take jobs away on the board. no: it is read-only.",
+    description:
+      "yes: people with the role ops may pause queues and remove jobs on the board. no: the board is read-only.",
   }),
   MARKMILL_URL: optional(address(["http", "https"]), {
-    description: "A server whose runs the commands are about. Absent: this directory's own.",
+    description: "The server that the commands use. Absent: the project in this directory.",
   }),
   MARKMILL_TOKEN: optional(text, {
-    description: "The API key for it.",
+    description: "The API key for MARKMILL_URL.",
     secret: true,
   }),
 };
@@ -480,36 +495,37 @@ const api = {
 const telemetry = {
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(address(["http", "https"]), {
     description:
-      "OTLP collector, such as http://127.0.0.1:4318; /v1/traces and /v1/metrics are added. Absent: no traces and no metrics are sent.",
+      "OTLP collector, such as http://127.0.0.1:4318. Markmill adds /v1/traces and /v1/metrics. Absent: no traces and no metrics are sent.",
   }),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optional(address(["http", "https"]), {
-    description: "The whole address for traces, where it is another one.",
+    description: "The full address for traces, if it differs.",
   }),
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: optional(address(["http", "https"]), {
-    description: "The whole address for metrics, where it is another one.",
+    description: "The full address for metrics, if it differs.",
   }),
   OTEL_EXPORTER_OTLP_HEADERS: optional(text, {
     description: "Headers for the collector, such as a key: name=value, comma-separated. Absent: none.",
     secret: true,
   }),
-  OTEL_EXPORTER_OTLP_PROTOCOL: defaulted("http/protobuf", text, { description: "Only http/protobuf is spoken." }),
+  OTEL_EXPORTER_OTLP_PROTOCOL: defaulted("http/protobuf", text, { description: "Only http/protobuf is supported." }),
   OTEL_EXPORTER_OTLP_TIMEOUT: defaulted("10000", whole(100, 10 * minute), {
-    description: "Longest wait for the collector; what it does not take in this time is lost.",
+    description: "Maximum waiting time for the collector. Data that it does not accept in this time is lost.",
     unit: "ms",
   }),
   OTEL_SERVICE_NAME: defaulted("markmill", text, {
-    description: "How this installation is called there; the role (api, worker …) is added as service.instance.role.",
+    description:
+      "Name of this installation in the collector. Markmill adds the role (api, worker …) as service.instance.role.",
   }),
   OTEL_RESOURCE_ATTRIBUTES: optional(text, {
-    description: "Further facts of this process, name=value, comma-separated. Absent: none.",
+    description: "More attributes of this process: name=value, comma-separated. Absent: none.",
   }),
   OTEL_TRACES_EXPORTER: defaulted("otlp", text, { description: "otlp, or none: no traces." }),
   OTEL_METRICS_EXPORTER: defaulted("otlp", text, { description: "otlp, or none: no metrics." }),
   OTEL_TRACES_SAMPLER: defaulted("always_on", text, {
     description:
-      "always_on, always_off, or traceidratio: some of the runs, all of each (parentbased_… means the same here: a run begins its trace).",
+      "always_on, always_off, or traceidratio: complete traces of some of the runs (parentbased_… has the same effect, because each run starts its own trace).",
   }),
-  OTEL_TRACES_SAMPLER_ARG: defaulted("1", decimal(0, 1), { description: "The share of runs for traceidratio." }),
+  OTEL_TRACES_SAMPLER_ARG: defaulted("1", decimal(0, 1), { description: "The share of traced runs for traceidratio." }),
   OTEL_METRIC_EXPORT_INTERVAL: defaulted("60000", whole(100, 60 * minute), {
     description: "Time between two exports of metrics.",
     unit: "ms",
@@ -519,14 +535,16 @@ const telemetry = {
     unit: "ms",
   }),
   OTEL_BSP_MAX_QUEUE_SIZE: defaulted("20000", whole(1, 10_000_000), {
-    description: "Spans that wait to be sent; more are dropped.",
+    description: "Maximum number of waiting spans. More spans are dropped.",
     unit: "spans",
   }),
   OTEL_BSP_MAX_EXPORT_BATCH_SIZE: defaulted("2000", whole(1, 1_000_000), {
-    description: "Spans in one request.",
+    description: "Maximum number of spans in one request.",
     unit: "spans",
   }),
-  OTEL_SDK_DISABLED: defaulted("false", text, { description: "true: off, whatever else is set." }),
+  OTEL_SDK_DISABLED: defaulted("false", text, {
+    description: "true: telemetry is off, regardless of the other variables.",
+  }),
 };
 
 export const environmentSchema = z.object({

@@ -3,12 +3,12 @@ import { variables } from "./environment.ts";
 
 export function writeEnvExample(): string {
   const lines = [
-    "# Every variable Markmill reads, with its default. Copy to .env and keep the lines you change.",
-    "# Without any of them Markmill runs on this machine alone, on a Postgres of its own.",
+    "# Every variable of Markmill, with its default. Copy this file to .env and keep the lines that you change.",
+    "# Without any variable, Markmill runs only on this machine, with its own Postgres.",
     "#",
-    "# A .env counts only if you trust it: a command asks once on a terminal, and 'markmill trust' says it without one. A change of the file",
-    "# asks again. Inside a submission nothing of it counts: its author may be the student. Where nobody can be asked (continuous integration,",
-    "# containers), MARKMILL_TRUST=1 in the environment of the process trusts the folder at hand; a .env cannot set it.",
+    "# Markmill reads a .env only if you trust it. A command asks once on a terminal; without a terminal, use 'markmill trust'. After a change of",
+    "# the file, Markmill asks again. It ignores a .env inside a submission, because a student may have written it. In continuous integration and",
+    "# containers, MARKMILL_TRUST=1 in the environment of the process trusts the current folder. A .env file cannot set this variable.",
   ];
   let section = "";
   for (const { name, fallback, description, unit, ...variable } of variables) {

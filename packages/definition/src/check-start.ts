@@ -55,7 +55,7 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
       severity: "error",
       code: "PARAM_MISSING",
       message: `${name} has no value, and no default.`,
-      fix: `${near === null ? "" : `Did you mean ${name} by ${near}? `}Give it: ${name}=VALUE.`,
+      fix: `${near === null ? "" : `Did you mean ${name} by ${near}? `}Pass the parameter: ${name}=VALUE.`,
     });
   }
   findings.push(...checkInput(programs[root], variables));

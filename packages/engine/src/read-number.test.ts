@@ -150,11 +150,11 @@ describe("a CHECK of numbers", () => {
   ])("%j >= %j: %j", (left, right, expected) => expect(decided(left, right).slice(0, 2)).toEqual(expected));
 
   it("advises number: and decimal: only where they settle it", () => {
-    expect(decided("17/20", "15")[2]).toContain("Say number: last");
+    expect(decided("17/20", "15")[2]).toContain("Set number: last");
     expect(decided("2,7", "2.5")[2]).toContain("decimal: comma");
     for (const left of ["<17 points", "minus 3", "--3", "1e999"]) {
       const message = decided(left, "15")[2];
-      expect(message).toContain("No setting of the CHECK settles that");
+      expect(message).toContain("No setting of the CHECK can decide this");
       expect(message).not.toContain("number: last");
     }
     expect(decided("17", "1,500")[2]).toContain("decimal: comma");

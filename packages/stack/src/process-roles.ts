@@ -18,7 +18,8 @@ Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,
 
   async begin(stack, { config, log, giveUp }) {
-    const onDeaf = () => giveUp("work is due and nothing is heard, also after reconnecting: leaving");
+    const onDeaf = () =>
+      giveUp("activities are due, but the queue delivers no jobs, even after a new connection: the worker exits");
     await stack.work({ worker: true, supervisor: false, only: null, obeys: false, onDeaf });
     // After the thread that renews leases has begun: that one keeps its place.
     standBack(config.worker.nice, log);
@@ -31,7 +32,7 @@ function standBack(nice: number, log: StackLog): void {
   try {
     setPriority(nice);
   } catch (error) {
-    log.warn({ err: error }, "the worker's priority stays as it is");
+    log.warn({ err: error }, "the worker's priority could not be changed");
   }
 }
 

@@ -13,7 +13,7 @@ const told = new WeakMap<Place, Set<string>>();
 /** The environment over what counts of the `.env` of the project. Everything that does not count is reported, once. */
 export function requireConfig(place: Place, envFile: EnvFilePlace = {}): Config {
   const reading = readProcessConfig(place.cwd, envFile);
-  if (!reading.ok) throw new WrongInput(`the configuration is wrong.\n${describeFindings(reading.findings)}`);
+  if (!reading.ok) throw new WrongInput(`the configuration is invalid.\n${describeFindings(reading.findings)}`);
   const known = told.get(place) ?? new Set<string>();
   told.set(place, known);
   for (const note of reading.notes) if (known.size < known.add(note).size) place.err(`note: ${note}`);
