@@ -231,7 +231,7 @@ describe("markmill run", () => {
       await resident.say(place, ["run", "list.wf.md", "--sandbox", "none", "--submission", submission]);
     const evil = await listed("evil");
     expect({ code: evil.code, stdout: evil.stdout }).toEqual({ code: 0, stdout: "$ ls -1\nessay.md\n" });
-    const note = "answers is a link to /etc/passwd, outside the submission, and was left out";
+    const note = "answers is a link to /etc/passwd, outside the submission, and was skipped";
     expect(evil.stderr).toContain(`! ${note}\n`);
     const [id = ""] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(evil.stderr) ?? [];
     expect((await resident.say(place, ["history", id])).stdout).toMatch(

@@ -240,7 +240,7 @@ it("a work that needs a decision needs a human and is not run, and goes on when 
   const hash = work.content.is === "taken" ? work.content.hash : "";
   const waiting = {
     ...{ ...work, countsFor: ["ada@x.org"] },
-    content: { is: "undecided", hash, message: "a and b were handed in.", fix: "Keep one." } as const,
+    content: { is: "undecided", hash, message: "a and b were handed in.", fix: "Remove one of them." } as const,
   };
   const { id } = await tenant.batches.save(await saved({ members: [ada], works: [waiting] }));
   expect(await admit()).toMatchObject({ admitted: 0 });

@@ -104,7 +104,7 @@ function wordsOf({ message }: Error): string {
   const [, flag] = /^Option '(?:-\w, )?(--[\w-]+)(?![\w-])[^']*' argument is ambiguous/.exec(message) ?? [];
   return flag === undefined
     ? message
-    : `${flag} needs a value. If the value begins with '-', write it with '=': ${flag}='-…'.`;
+    : `${flag} needs a value. If the value starts with '-', write it with '=': ${flag}='-…'.`;
 }
 
 function overview(): string {

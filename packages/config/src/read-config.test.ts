@@ -58,7 +58,7 @@ describe("readConfig", () => {
   });
 
   it.each(["1e3", "0x10", "3.5", "-1", "99999999999", "ten", "1 000", "Infinity"])(
-    "%s is no number of milliseconds",
+    "%s is not a number of milliseconds",
     (LOCK_DURATION_MS) => {
       expect(refused({ LOCK_DURATION_MS })).toMatchObject([{ variable: "LOCK_DURATION_MS" }]);
     },

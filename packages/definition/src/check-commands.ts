@@ -22,7 +22,7 @@ export function checkCommands(parsed: ReadonlyMap<string, LoadedFile>, report: F
           report.warn(
             "COMMAND_RAW",
             at,
-            `{{{${name}}}} in ${id} puts text of a model or a student into the command as shell.`,
+            `{{{${name}}}} in ${id} puts text from a model or a student into the command as shell code.`,
             `Write {{${name}}}: the value is then quoted, one word or part of a quoted text.`,
           );
         } else if (!raw && (stands === "plain" || stands === "number" || stands === "code")) {

@@ -84,19 +84,19 @@ function wrongKeyword(
   const named = Array.isArray(type) ? type : type === undefined ? [] : [type];
   const unknown = named.find((name) => typeof name !== "string" || !types.includes(name));
   if (unknown !== undefined || (Array.isArray(type) && type.length === 0))
-    return wrong("type", `${show(unknown)} is no type; types are ${types.join(", ")}`);
+    return wrong("type", `${show(unknown)} is not a type; types are ${types.join(", ")}`);
   if (required !== undefined && !isTexts(required) && typeof required !== "boolean")
     return wrong("required", "expected a list of names");
   if (listed !== undefined && !Array.isArray(listed)) return wrong("enum", "expected a list of values");
   for (const key of whole) {
     const given = schema[key];
     if (given !== undefined && !(Number.isInteger(given) && (given as number) >= 0))
-      return wrong(key, `${show(given)} is no count`);
+      return wrong(key, `${show(given)} is not a count`);
   }
   for (const key of numbers) {
     const given = schema[key];
     if (given !== undefined && (typeof given !== "number" || (key === "multipleOf" && given <= 0)))
-      return wrong(key, `${show(given)} is no number that fits there`);
+      return wrong(key, `${show(given)} is not a number that fits there`);
   }
   for (const key of byName) {
     if (schema[key] !== undefined && !isRecord(schema[key]))

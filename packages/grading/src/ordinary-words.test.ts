@@ -114,7 +114,9 @@ describe("a name that is an ordinary word", () => {
     "maxPoints = MAX_POINTS; Max.Points",
     'print("Hello World") // Hello World',
     "// Max Points",
-  ])("is left in the work of another student where it is no name: %s", (text) => expect(scrub(text, "0")).toBe(text));
+  ])("is left in the work of another student where it is not a name: %s", (text) =>
+    expect(scrub(text, "0")).toBe(text),
+  );
 
   it("that stands side by side in the teacher's own texts is left in the work of another student", () => {
     const task = authoredWords(["Print Mark Grant, then the name."]);

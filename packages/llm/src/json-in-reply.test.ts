@@ -45,7 +45,7 @@ it("keeps what looks like a comment or a comma too many in a text of JSON", () =
 });
 
 it.each(["[1,,2,]", "[,]", '{"a":1,,}', '{"a": "open // \n}', "{/* open", "[1, 2"])(
-  "%s is no JSON, with comments or without",
+  "%s is not JSON, with comments or without",
   (text) => {
     expect(readJsonReply(`\`\`\`jsonc\n${text}\n\`\`\``)).toEqual({ why: expect.stringMatching(/\S/) });
   },

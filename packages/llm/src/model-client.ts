@@ -81,10 +81,13 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
   const { origin, pathname, username, password } = new URL(baseUrl);
   // Both would be refused by fetch with a message that quotes the secret.
   if (username !== "" || password !== "") {
-    throw new ModelFailure("MODEL_URL_INVALID", "It must not hold a user name or password; the key is OPENAI_API_KEY.");
+    throw new ModelFailure(
+      "MODEL_URL_INVALID",
+      "It must not contain a user name or password; the key is OPENAI_API_KEY.",
+    );
   }
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw new ModelFailure("MODEL_KEY_REFUSED", "It holds spaces or characters that no HTTP header can carry.");
+    throw new ModelFailure("MODEL_KEY_REFUSED", "It contains spaces or characters that no HTTP header can carry.");
   }
   const settings = {
     baseURL: baseUrl,

@@ -325,7 +325,7 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
     }
     names.add(name);
     if (raw.times !== undefined && raw.when.nth !== undefined) {
-      report([...path, "times"], "TIMES_AND_NTH", '"times" and "nth" both choose occasions.', "Keep one of them.");
+      report([...path, "times"], "TIMES_AND_NTH", '"times" and "nth" both choose occasions.', "Remove one of them.");
     }
     let pattern: RegExp | undefined;
     if (raw.when.pattern !== undefined) {

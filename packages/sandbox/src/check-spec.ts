@@ -37,7 +37,7 @@ export function checkCommand(command: CommandSpec): CommandSpec {
     command.text.trim() === ""
       ? "The command is empty."
       : command.text.includes("\0")
-        ? "The command holds a NUL byte."
+        ? "The command contains a NUL byte."
         : Buffer.byteLength(command.text) > MAX_COMMAND_BYTES
           ? `The command is longer than ${MAX_COMMAND_BYTES} bytes.`
           : undefined;

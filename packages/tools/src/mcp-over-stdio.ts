@@ -58,7 +58,7 @@ export async function overStdio(
       transport.onmessage?.(deserializeMessage(line));
     } catch {
       const shown = JSON.stringify(line.slice(0, 100));
-      fail(new ToolFailure("TOOL_FAILED", `The server wrote a line to stdout that is no message: ${shown}.`));
+      fail(new ToolFailure("TOOL_FAILED", `The server wrote a line to stdout that is not a message: ${shown}.`));
     }
   };
   const transport: Transport = {

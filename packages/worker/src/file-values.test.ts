@@ -28,7 +28,7 @@ describe("the text of a file", () => {
   it("writes out what cannot be seen, and says so", () => {
     expect(textOf("a\u202eb\u{e0041}")).toEqual({
       text: "a<U+202E>b<U+E0041>",
-      notes: ["holds characters that cannot be seen; they are written out"],
+      notes: ["contains characters that cannot be seen; they are written out"],
     });
   });
 

@@ -271,7 +271,7 @@ function jsonOrText(text: string): unknown {
 function notesOf(cut: { droppedMessages: number; droppedCharacters: number }, finishReason: string): string[] {
   const notes: string[] = [];
   if (cut.droppedMessages > 0) notes.push(`The ${cut.droppedMessages} oldest messages did not fit the model's window.`);
-  if (cut.droppedCharacters > 0) notes.push(`${cut.droppedCharacters} characters were left out of the request.`);
+  if (cut.droppedCharacters > 0) notes.push(`${cut.droppedCharacters} characters were removed from the request.`);
   if (finishReason === "length") notes.push("The reply ended at the limit of output tokens.");
   return notes;
 }

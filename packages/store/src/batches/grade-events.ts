@@ -211,7 +211,7 @@ export async function listGradeEvents(
   const limit = Math.max(1, Math.min(page.limit ?? 200, 1_000));
   const after = page.after ?? "0";
   if (!/^\d{1,15}$/.test(after))
-    throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(after)} is no key of a page here.`);
+    throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(after)} is not a key of a page here.`);
   const rows = await queryDatabase<{ event: GradeEvent }>(
     database,
     "Listing grade events",

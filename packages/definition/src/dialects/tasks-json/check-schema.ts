@@ -3,7 +3,7 @@ import { schemaProblem as findProblem, type Json } from "@markmill/engine";
 
 /** What is wrong with it, or null. */
 export function schemaProblem(schema: Json): string | null {
-  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return "it is no object";
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return "it is not an object";
   const problem = findProblem(schema);
   if (problem === null) return null;
   return problem.path === "" ? problem.message : `${problem.path}: ${problem.message}`;
