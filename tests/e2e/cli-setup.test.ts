@@ -330,7 +330,7 @@ describe("production processes", () => {
       stdout: "Welcome, Ada!\n",
     });
     const refused = await resident.say(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("has workers of its own") });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("has its own workers") });
 
     for (const process of [worker, supervisor]) process.child.kill("SIGTERM");
     const ends = await Promise.all([worker.ended, supervisor.ended]);

@@ -231,7 +231,7 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   history: [[["last"], 1, /PROJECT_NOT_FOUND/]],
   replay: [[["last"], 1, /PROJECT_NOT_FOUND/]],
   memory: [
-    [[], 0, /No scope of memory/],
+    [[], 0, /There are no named memory scopes/],
     [["--json"], 0, /"items": \[\]/],
     [["course"], 1, /PROJECT_NOT_FOUND/],
   ],
@@ -247,10 +247,10 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   validate: [[["none.wf.md"], 6, /none\.wf\.md/]],
   show: [[["none.wf.md"], 6, /none\.wf\.md/]],
   explain: [[["LIMIT_TIME"], 0, /LIMIT_TIME/]],
-  doctor: [[["--quick"], 0, /none yet/]],
+  doctor: [[["--quick"], 0, /not created yet/]],
   down: [[[], 0, /the stack was not running/]],
   trust: [
-    [[], 0, /nothing needs trust/],
+    [[], 0, /has nothing that needs trust/],
     [["--list"], 0, /Nothing is recorded/],
     [["--list", "--json"], 0, /"items": \[\]/],
     [["--revoke"], 0, /nothing is recorded/],
@@ -299,7 +299,7 @@ describe("in an empty folder", () => {
       at(folder, { OPENAI_BASE_URL: "http://127.0.0.1:1/v1", OPENAI_API_KEY: "" }),
       ["doctor", "--quick"],
     );
-    expect(stdout).toMatch(/ok {4}database {7}none yet/);
+    expect(stdout).toMatch(/ok {4}database {7}not created yet/);
     expect(readdirSync(folder)).toEqual([]);
   });
 });

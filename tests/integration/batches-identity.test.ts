@@ -251,7 +251,7 @@ it("a work that needs a decision needs a human and is not run, and goes on when 
   ]);
   const say = (more: object) => tenant.batches.record(id, { work: work.key, by: "prof", ...more } as never);
   await expect(say({ kind: "released" })).rejects.toThrow();
-  await expect(say({ kind: "reviewed" })).rejects.toThrow(/not decided/);
+  await expect(say({ kind: "reviewed" })).rejects.toThrow(/no one has decided which submission counts/);
   // A mark belongs to the content that the person named, and stands when this content counts.
   await say({ kind: "override", criterion: "style", points: 1, reason: "so" });
   await tenant.batches.save(await saved({ members: [ada], works: [work] }));

@@ -58,7 +58,7 @@ describe("what a judge's command left as results", () => {
       ],
     });
     expect(notes).toEqual([
-      expect.stringContaining("own word"),
+      expect.stringContaining("cannot be verified"),
       expect.stringContaining("exit code 1"),
       "Test 3: 9 of 3 points is extra credit",
     ]);

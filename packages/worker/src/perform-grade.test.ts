@@ -369,12 +369,15 @@ describe("words that no list knows", () => {
     const script = (file: string) => ({ default: { reply: answer(2).replace("main.js", file), verbatim: true } });
     const prose = await portsOf(null, { "essay.md": "const total = 1\n" }, "scripted", script("essay.md"));
     const essay = await graded(prose.ports, work({ task: "Judge", given: {} }));
-    expect(essay.flags).toContainEqual({ kind: "wording", message: expect.stringContaining("no second look") });
+    expect(essay.flags).toContainEqual({
+      kind: "wording",
+      message: expect.stringContaining("nothing is left for a second grading pass"),
+    });
     expect(essay.outcome.is).toBe("graded");
     const unknown = await portsOf(null, { "main.qqq": "const total = 1\n" }, "scripted", script("main.qqq"));
     expect((await graded(unknown.ports, work({ task: "Judge", given: {} }))).outcome).toMatchObject({
       is: "needs human",
-      why: [expect.stringContaining("no second look")],
+      why: [expect.stringContaining("nothing is left for a second grading pass")],
     });
     const remarks = await portsOf(null, { "main.js": "// I ran out of time.\n" }, "scripted", {
       default: { reply: answer(0).replace(/"evidence":\[.*?\]/, '"evidence":[]'), verbatim: true },

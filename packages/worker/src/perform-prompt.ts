@@ -120,7 +120,7 @@ export async function performPrompt(
       }
       if (calls.length === 0) break;
       if (round >= work.rounds) {
-        const told = `It still asks for ${calls[0]?.name ?? "tools"} after ${work.rounds} rounds.`;
+        const told = `The model still requests ${calls[0]?.name ?? "tools"} after ${work.rounds} rounds.`;
         return withUsage(failed("TOOL_ROUNDS_EXHAUSTED", told, "fail"));
       }
       if (calls.length > mostCallsAtOnce) return withUsage(tooMany(calls.length));
@@ -228,7 +228,7 @@ async function answerWithCalls(
 ): Promise<Performed> {
   const { use, calls, offered } = asked;
   if (calls.length === 0)
-    return failed("TOOL_NOT_CALLED", "The model was to ask for a tool and asked for none.", "fail");
+    return failed("TOOL_NOT_CALLED", "The model had to request a tool, but requested none.", "fail");
   if (calls.length > mostCallsAtOnce) return tooMany(calls.length);
   if (use === "raw") {
     const invented = calls.find(({ name }) => !offered.includes(name));
@@ -257,7 +257,7 @@ async function answerWithCalls(
 function tooMany(count: number): Extract<Performed, { did: "fail" }> {
   return failed(
     "TOOL_CALLS_TOO_MANY",
-    `The reply asks for ${count} tools; at most ${mostCallsAtOnce} are called.`,
+    `The reply requests ${count} tools, but at most ${mostCallsAtOnce} are called.`,
     "fail",
   );
 }

@@ -307,7 +307,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
         draining = true;
         log.error(
           { queue, holds: held.size },
-          "work is due and nothing is heard: finishing what is held, then leaving",
+          "activities are due, but the queue delivers no jobs: finishing the running activities, then exiting",
         );
         return await finishAndLeave({
           servings: [...servings.values()],
@@ -322,7 +322,10 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       if (decided === "hears") reconnected.delete(queue);
       if (decided !== "reconnect") continue;
       reconnected.set(queue, performance.now());
-      log.warn({ queue, dueMs: due.get(queue) }, "work is due and nothing is heard: reconnecting");
+      log.warn(
+        { queue, dueMs: due.get(queue) },
+        "activities are due, but the queue delivers no jobs: connecting again",
+      );
       serving.reconnect();
     }
   }

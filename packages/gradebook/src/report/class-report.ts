@@ -266,7 +266,7 @@ function difficulty({ criteria, rows }: GradeSheet): Bar[] {
       const percent = scalePoints(100, points < 0 && whole !== null ? sumPoints([whole, -sum]) : sum, whole ?? 1, 0);
       const missed = marks.map((mark) => sumPoints([Math.max(0, points), -mark]));
       const lost = marks.length === 0 ? 0 : meanPoints(missed, 2);
-      const shown = `${percent} %, ${formatPoints(lost)} lost`;
+      const shown = `${percent} %, ${formatPoints(lost)} points lost on average`;
       return { label: title, value: share, shown: marks.length === 0 ? "not graded" : shown };
     })
     .sort((one, other) => one.value - other.value);

@@ -333,7 +333,7 @@ describe("a class report", () => {
     const plots = [...document.querySelectorAll("[role=img]")].map((plot) => plot.getAttribute("aria-label"));
     expect(plots[0]).toBe("Students by points: 0–1 0, 1–2 0, 2–3 0, 3–4 0, 4–5 0, 5–6 0, 6–7 0, 7–8 2, 8–9 1, 9–10 0");
     expect(plots[1]).toBe(
-      "Mean share of the points: All tests pass 75 %, 1.5 lost, Names say what things are 92 %, 0.33 lost",
+      "Mean share of the points: All tests pass 75 %, 1.5 points lost on average, Names say what things are 92 %, 0.33 points lost on average",
     );
     expect(document.querySelectorAll(".tiles li b")[0]?.textContent).toBe("3 of 6");
     expect(document.querySelector(".tiles li:last-child")?.textContent).toBe("$0.0120 and 1 unknowncost");

@@ -166,7 +166,7 @@ async function tendRuns(
   await eachOf(astray, async ({ batch: { id, state, reason }, run, replaced, held }) => {
     try {
       if (state === "cancelled" || replaced) {
-        await cancelRun(store, run, replaced ? "A newer try of the same work took its place." : reason);
+        await cancelRun(store, run, replaced ? "A newer grading attempt of the same submission replaced it." : reason);
       } else await options.ring((await resumeTree(store, run)).rings);
       if (held) going.set(id, (going.get(id) ?? 0) + 1);
     } catch (error) {
@@ -266,7 +266,7 @@ async function requestOf({ definitions }: Births, one: Unmade) {
 /** Which commit was graded stands in the history of its run. */
 function commitNotes(commit: WorkCommit | null): NonNullable<NewRun["notes"]> {
   if (commit === null) return [];
-  const message = `The work is commit ${commit.hash} of ${commit.at ?? "an unknown time"}.`;
+  const message = `The submission is commit ${commit.hash} of ${commit.at ?? "an unknown time"}.`;
   return [{ code: "SUBMISSION_NOTE", message }];
 }
 

@@ -150,6 +150,6 @@ function placed(size: string, order: string): string {
 /** What a page goes on from. */
 export function keyOf(key: string, pattern: RegExp): RegExpExecArray {
   const parts = pattern.exec(key);
-  if (parts === null) throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is not a key of a page here.`);
+  if (parts === null) throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is not a page key of this list.`);
   return parts;
 }
