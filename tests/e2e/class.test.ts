@@ -206,7 +206,7 @@ describe.skipIf(jail !== null)("the example class", () => {
     ]);
     // Five who handed in have no grade: they are named, and the exit code says so.
     expect(checked).toMatchObject({ code: 3, stdout: "" });
-    expect(checked.stderr).toContain("would take 21 grades");
+    expect(checked.stderr).toContain("would read 21 grades");
     expect(checked.stderr).toMatch(/5 left out:\n +Freja Lund: ungradable: roman.js is missing/);
     const written = await resident.say(place, ["export", example, "--to", "csv", "--out", join(place.cwd, "exp")]);
     expect(readFileSync(written.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,graded,2,12/);

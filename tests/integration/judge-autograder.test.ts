@@ -126,7 +126,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
 
   it.each([
     ["no results.json", "true", "no results/results.json"],
-    ["no JSON", "echo '{' >results/results.json", "no JSON"],
+    ["no JSON", "echo '{' >results/results.json", "not valid JSON"],
     ["neither score nor tests", `echo '{"output": "-"}' >results/results.json`, "neither a score nor tests"],
     ["a pipe for results", "mkfifo results/results.json", "no results/results.json"],
     ["results without end", "yes >results/results.json", ""],

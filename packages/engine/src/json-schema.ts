@@ -251,7 +251,7 @@ class Check {
 
   #spend(work: number): void {
     this.#effort.left -= work;
-    if (this.#effort.left < 0) throw new TooMuch("it takes too much work");
+    if (this.#effort.left < 0) throw new TooMuch("the check exceeds the limit for one step");
   }
 
   #fitPlain(schema: Readonly<Record<string, unknown>>, value: unknown, path: Path, { findings }: Fit): void {
@@ -286,11 +286,11 @@ class Check {
         for (const inner of fitting) take(fit, inner);
         if (fitting.length === 0) fit.findings.push(...closest(branches, path));
         if (key === "oneOf" && fitting.length > 1)
-          fit.findings.push(finding(path, "it fits more than one alternative"));
+          fit.findings.push(finding(path, "it matches more than one alternative"));
       }
     }
     if (schema.not !== undefined && this.fit(schema.not as Schema, value, path).findings.length === 0)
-      fit.findings.push(finding(path, "it fits what is excluded"));
+      fit.findings.push(finding(path, "it matches an excluded schema"));
     if (schema.if !== undefined) {
       const condition = this.fit(schema.if as Schema, value, path);
       const holds = condition.findings.length === 0;
@@ -325,7 +325,7 @@ class Check {
     const read = parsePattern(source);
     if (!read.ok) return null;
     const found = searchWithin(read.pattern, text, this.#effort);
-    if (found === null) throw new TooMuch("it takes too much work");
+    if (found === null) throw new TooMuch("the check exceeds the limit for one step");
     return found;
   }
 
@@ -496,7 +496,7 @@ function closest(branches: readonly Fit[], path: Path): readonly SchemaFinding[]
   const [first] = (inside.length > 0 ? inside : branches).toSorted((a, b) => a.findings.length - b.findings.length);
   if (inside.length > 0 || branches.length === 1) return first?.findings ?? [];
   const all = [...new Set(branches.flatMap(({ findings }) => findings.map(({ message }) => message)))];
-  return [finding(path, `it fits none of the alternatives: ${all.slice(0, 5).join("; or ")}`)];
+  return [finding(path, `it matches none of the alternatives: ${all.slice(0, 5).join("; or ")}`)];
 }
 
 function take(fit: Fit, { names, items }: Fit): void {

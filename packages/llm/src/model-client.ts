@@ -270,7 +270,8 @@ async function readStream(
   if (reply.finish === "") {
     // The library ends an aborted stream like a finished one.
     sending.signal.throwIfAborted();
-    if (reply.events === 0) throw new ModelFailure("MODEL_REPLY_MALFORMED", "A stream was asked for and none came.");
+    if (reply.events === 0)
+      throw new ModelFailure("MODEL_REPLY_MALFORMED", "The endpoint did not send the requested stream.");
     // Without any choice it is a reply, an empty one.
     if (reply.choices > 0) {
       const far = `${reply.events} events and ${reply.length} characters`;
@@ -307,7 +308,7 @@ async function embedded(openai: OpenAI, model: Model, request: ModelRequest, sen
   const [first = []] = vectors;
   const whole = vectors.every((vector) => vector.length === first.length && vector.every(Number.isFinite));
   if (vectors.length !== input.length || first.length === 0 || first.length > 8_192 || !whole) {
-    const told = `${input.length} vectors of one length were asked for, and ${vectors.length} came.`;
+    const told = `${input.length} vectors of the same length were requested, but ${vectors.length} were returned.`;
     throw new ModelFailure("MODEL_REPLY_MALFORMED", told);
   }
   const promptTokens = parsed.usage?.prompt_tokens ?? likelyPromptTokens(request.messages);

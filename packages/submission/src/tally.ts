@@ -61,7 +61,7 @@ export class Tally {
     throw new SubmissionError(
       "SUBMISSION_TOO_LARGE",
       `${showName(this.#source)} contains more than ${what}.`,
-      `Leave out what is not part of the submission${largest === null ? "" : `; most of it is in ${showName(largest)}`}.`,
+      `Remove files that are not part of the submission${largest === null ? "" : `; most of it is in ${showName(largest)}`}.`,
     );
   }
 }

@@ -83,7 +83,7 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
       if (!reading && response.status !== 303) throw notFollowed(url, method, response.status);
       if (hop === mostRedirects) throw new ToolFailure("TOOL_FAILED", `More than ${mostRedirects} redirects.`);
       if (!URL.canParse(location, url.href))
-        throw new ToolFailure("TOOL_FAILED", "It redirects to an address that is none.");
+        throw new ToolFailure("TOOL_FAILED", "It redirects to an invalid address.");
       url = checkedUrl(new URL(location, url).href, rules);
       if (!reading) {
         method = "GET";

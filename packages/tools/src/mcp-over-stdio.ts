@@ -34,7 +34,7 @@ export async function overStdio(
   { ending, mostBytes }: { readonly ending: AbortController; readonly mostBytes: number },
 ): Promise<Transport> {
   if (start === undefined) {
-    const why = "The server is a program in a sandbox session, and there is none here.";
+    const why = "The server needs a sandbox session, which this step does not have.";
     throw new ToolFailure("TOOL_NOT_CONFIGURED", why);
   }
   const { deserializeMessage, serializeMessage } = await import("@modelcontextprotocol/sdk/shared/stdio.js");

@@ -265,7 +265,9 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       for (const { claimed, controller } of held.values()) {
         if (isOvertaken({ runId: claimed.run.id, epoch: claimed.activity.epoch }, control))
           controller.abort(
-            control.over === true ? new RunOver("The run is over.") : new Error("The run went on without this."),
+            control.over === true
+              ? new RunOver("The run is over.")
+              : new Error("The run continued without this activity."),
           );
       }
       claims.forget(({ run, activity }) => isOvertaken({ runId: run.id, epoch: activity.epoch }, control));

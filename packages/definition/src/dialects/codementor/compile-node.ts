@@ -348,7 +348,7 @@ function checkStatus(value: Operand, at: Place, report: WorkflowReport): void {
     "SET_STATUS",
     at,
     `STATUS cannot be "${constant.slice(0, 40)}".`,
-    `${report.didYouMean(constant, runStatuses)}It is one of ${runStatuses.join(", ")}.`,
+    `${report.didYouMean(constant, runStatuses)}Valid values: ${runStatuses.join(", ")}.`,
   );
 }
 

@@ -81,7 +81,7 @@ function readRequest(fields: Fields, reading: Reading): HttpTool | null {
   const wanted = methods.find((known) => known === method?.value.toUpperCase());
   if (method !== undefined && wanted === undefined) {
     const message = `method of ${fields.what} is '${method.value.slice(0, 40)}'.`;
-    wrong(reading, "FIELD_VALUE", method.at, message, `It is one of ${methods.join(", ")}.`);
+    wrong(reading, "FIELD_VALUE", method.at, message, `Valid values: ${methods.join(", ")}.`);
   }
   const usable = url !== undefined && isWebAddress(url.value);
   if (url !== undefined && !usable) {

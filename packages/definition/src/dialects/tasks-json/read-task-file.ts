@@ -141,7 +141,7 @@ function readBuiltins(config: Fields, reading: Reading): readonly BuiltinName[] 
       continue;
     }
     const near = reading.report.didYouMean(item.text, builtinNames);
-    const alone = item.text === "ALL" ? "ALL stands alone. " : "";
+    const alone = item.text === "ALL" ? "ALL cannot be combined with other names. " : "";
     const message = `There is no tool '${item.text.slice(0, 80)}'.`;
     const fix = `${near}${alone}There are ${builtinNames.join(", ")}, or ALL alone.`;
     wrong(reading, "TOOL_NAME_UNKNOWN", item.at, message, fix);
