@@ -118,12 +118,12 @@ describe("a stranger's .env", () => {
 
     heard.length = 0;
     writeFileSync(join(folder, ".env"), `OPENAI_BASE_URL=${url}\nDEFAULT_MODEL=other\n`);
-    expect((await resident.say(at(folder), ["doctor", "--quick"])).stdout).toContain("is not trusted");
+    expect((await resident.say(at(folder), ["doctor", "--quick"])).stdout).toContain("you have not trusted it");
     expect(heard).toEqual([]);
 
     await resident.say(at(folder), ["trust"]);
     expect((await resident.say(at(folder), ["trust", "--revoke"])).stderr).toContain("no longer trusted");
-    expect((await resident.say(at(folder), ["status"])).stderr).toContain("is not trusted");
+    expect((await resident.say(at(folder), ["status"])).stderr).toContain("you have not trusted it");
     expect((await resident.say(at(folder), ["trust", "--list", "--json"])).stdout).not.toContain(join(folder, ".env"));
   });
 
@@ -134,7 +134,7 @@ describe("a stranger's .env", () => {
     expect((await resident.say(at(below), ["trust"])).stderr).toContain(`trusted: ${join(folder, ".env")}`);
     const { stderr } = await resident.say(at(below), ["trust", "--revoke"]);
     expect(stderr).toContain(`no longer trusted: ${join(folder, ".env")}`);
-    expect((await resident.say(at(below), ["status"])).stderr).toContain("is not trusted");
+    expect((await resident.say(at(below), ["status"])).stderr).toContain("you have not trusted it");
   });
 
   it("that everybody can write cannot be trusted, and the message says what to do", async () => {
@@ -259,7 +259,7 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   grade: [[["nowhere"], 6, /nowhere/]],
   run: [[["none.wf.md"], 6, /none\.wf\.md/]],
   "mock-model": [[["none.yaml"], 2, /none\.yaml/]],
-  sandbox: [[["self-test", "--sandbox", "none"], 2, /no sandbox/]],
+  sandbox: [[["self-test", "--sandbox", "none"], 2, /is not a sandbox/]],
 };
 /** They begin a project, or serve until they are stopped. */
 const makers = ["init", "api", "worker", "supervisor", "migrate"];

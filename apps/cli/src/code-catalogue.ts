@@ -45,7 +45,7 @@ export const codeCatalogue: readonly CodeGroup[] = [
   {
     title: "Findings in workflow files",
     about:
-      "'markmill validate' and the start of a run report these with file, line and column. An error prevents the run. With a warning, the workflow runs; --strict turns it into an error.",
+      "Reported by 'markmill validate' and at the start of a run, with file, line and column. An error prevents the run. With a warning, the workflow runs; --strict turns it into an error.",
     entries: entriesOf({
       ...findingCodes,
       ...Object.assign({}, ...Object.values(dialects).map(({ codes }) => codes)),
@@ -54,7 +54,7 @@ export const codeCatalogue: readonly CodeGroup[] = [
   {
     title: "Findings at the start of a run",
     about:
-      "These are reported before a run starts. An error prevents the run. With a warning, the run starts and its record contains the warning.",
+      "Reported before a run starts. An error prevents the run. With a warning, the run starts and its record contains the warning.",
     entries: entriesOf({ ...startFindingCodes, ...noteCodes }),
   },
   {
@@ -85,18 +85,18 @@ export const codeCatalogue: readonly CodeGroup[] = [
   {
     title: "Failures of tools",
     about:
-      "The model gets these as the tool's result, or the activity fails with one of them. The run's tool calls (`markmill history`) show each.",
+      "The model gets the code as the tool's result, or the activity fails with it. The run's tool calls (`markmill history`) show each failure.",
     entries: entriesOf(toolFailureCodes),
   },
   {
     title: "Failures of the sandbox",
     about:
-      "These are never the student's fault and never an exit code. If the trouble may pass, the worker retries or waits. Otherwise, the activity fails.",
+      "A failure of the sandbox is never the student's fault and never an exit code. If the trouble may pass, the worker retries or waits. Otherwise, the activity fails.",
     entries: entriesOf(sandboxErrorCodes),
   },
   {
     title: "Warnings of a run",
-    about: "The run's record contains these. They do not change what the run does.",
+    about: "The run's record contains the warning. A warning does not change what the run does.",
     entries: entriesOf(warningCodes),
   },
   {
@@ -107,7 +107,7 @@ export const codeCatalogue: readonly CodeGroup[] = [
   {
     title: "Findings in the files of a class",
     about:
-      "These are reported with file, line and column when a class is read. After an error, nothing starts. After a warning, the class continues without the named part.",
+      "Reported with file, line and column when a class is read. After an error, nothing starts. After a warning, the class continues without the named part.",
     entries: entriesOf({ ...classFindingCodes, ...rubricFindingCodes }),
   },
   {
@@ -139,7 +139,7 @@ export const codeCatalogue: readonly CodeGroup[] = [
   {
     title: "Health of processes",
     about:
-      "/health/ready reports these, together with the codes of the database, the queue and the sandbox. A process that is not ready gets no new jobs.",
+      "Reported by /health/ready, together with the codes of the database, the queue and the sandbox. A process that is not ready gets no new jobs.",
     entries: entriesOf(healthCodes),
   },
   {

@@ -41,7 +41,7 @@ describe("grades of people", () => {
       ["names", 3, 2 / 3, 0.333333333],
       ["total", 4, 0.25, 0.75],
     ]);
-    expect(agreementTable(rows)[1]).toBe("tests          4   75 %    100 %  0.25  0.98  0.98     +0.25");
+    expect(agreementTable(rows)[1]).toBe("tests                4   75 %    100 %  0.25  0.98  0.98     +0.25");
   });
 
   it("need a column of students and one of points", () => {
