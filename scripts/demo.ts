@@ -14,8 +14,8 @@ const args = sandboxed
 
 console.error(`${
   sandboxed
-    ? "A class of 26 is graded: hidden tests run in the sandbox, a scripted model judges, so this costs nothing. It takes a minute or two."
-    : "The example class is judged behind a wall, which this machine lacks; a smaller example instead, with a scripted model. 'npx markmill doctor' says what to do."
+    ? "Grading a class of 26 students: hidden tests run in the sandbox, and a scripted model grades, so this costs nothing. It takes a minute or two."
+    : "The example class needs a sandbox, which this machine lacks. The demo runs a smaller example with a scripted model. 'npx markmill doctor' shows what to do."
 }
 
 $ npx markmill ${args.join(" ")}
@@ -35,22 +35,22 @@ if (passed && sandboxed) {
   console.error(`
 What to try next:
   npx markmill review --list
-      submissions that need a person, and why
+      list submissions that need a human decision, with the reasons
   npx markmill release
-      lets the grades be given out, and writes the students' reports
+      release the grades and write the students' reports
   npx markmill export --to canvas --template examples/class-roman/roster.csv --check
-      what the gradebook would take of the released grades
+      check which released grades the gradebook would import
   npx markmill show examples/class-roman/grade.wf.md
-      the workflow each work went through: a Markdown file with a flowchart`);
+      show the workflow of each submission: a Markdown file with a flowchart`);
 } else if (passed) {
   console.error(`
 What to try next:
   npx markmill history last
-      every prompt, reply and command of this run
+      show show every prompt, reply and command of this run
   npx markmill show examples/median/review.wf.md
-      the workflow it followed: a Markdown file with a flowchart
+      show a longer workflow: a Markdown file with a flowchart
   npx markmill run examples/first/greet.wf.md CLASS='the new class' --script examples/first/model.yaml
-      a workflow small enough to change`);
+      run a workflow that is small enough to change`);
 } else if (status !== 130) {
   console.error("\nThe demo did not succeed. 'npx markmill doctor' checks this machine and says what to fix.");
 }

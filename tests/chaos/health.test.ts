@@ -124,7 +124,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
   /** Runs that prompt a model, so that work goes through queue and database all the time. */
   async function startRuns(name: string): Promise<void> {
     const api = processes.get("api")?.process;
-    const [, token = ""] = (await api?.says("stderr", /first key, shown this once: (\S+)/)) ?? [];
+    const [, token = ""] = (await api?.says("stderr", /first key \(shown only this once\): (\S+)/)) ?? [];
     const [, url = ""] = (await api?.says("stdout", /"url":"([^"]+)"/)) ?? [];
     client ??= createClient({ url, token });
     const text = readFileSync(join(place.cwd, "two.wf.md"), "utf8");

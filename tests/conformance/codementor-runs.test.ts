@@ -119,7 +119,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     },
   );
 
-  once("says so when a reply holds no commands", async () => {
+  once("says so when a reply contains no commands", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> EXECUTE_A[Execute: ]`;
     const run = await mill.run({ "a.md": workflow(chart, { "User A": "echo just words" }) });
     expect(run).toMatchObject({ status: "success", result: "[no commands found in the reply]\n" });
@@ -397,7 +397,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
   });
 
-  once("starts with a clear failure when a limit is no number, and reads only allowed environment", async () => {
+  once("starts with a clear failure when a limit is not a number, and reads only allowed environment", async () => {
     const wrong = await mill.run(
       { "a.md": workflow("START --> SUCCESS") },
       { variables: { MAX_ACTIVITY_HITS: "many" } },

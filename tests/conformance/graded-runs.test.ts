@@ -118,7 +118,7 @@ describe.each(backends)("GRADE on %s", (backend) => {
     expect(grade).toMatchObject({ points: 3, total: null, outcome: { is: "needs human" } });
     expect(new Set(grade?.flags.map(({ kind }) => kind))).toEqual(new Set(["injection"]));
     expect(grade?.flags.map(({ message }) => message)).toContain(
-      "names: 2 points, and 0 without comments and texts in quotes",
+      "names: 2 points, but 0 without comments and quoted texts",
     );
   });
 

@@ -369,7 +369,7 @@ it("says that nobody works where nobody does", async () => {
   }
 });
 
-it("shows what has ended while the queue is away, and says that it is", async () => {
+it("shows what has ended while the queue is unreachable, and says that it is", async () => {
   const mill = await startMill({ backend: "postgres", script });
   const away = {
     watch: () => {

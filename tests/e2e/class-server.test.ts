@@ -73,12 +73,15 @@ it.skipIf(jail !== null)(
       ["--sandbox", "jail"],
     ]) {
       const refused = await resident.say(place, ["grade", example, "--out", out, ...flags]);
-      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("its operator's choice") });
+      expect(refused).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("its operator chooses the models and the sandbox"),
+      });
     }
     // A changed rubric: the server gets the confirmation of the person who has seen what it voids.
     const strict = join(place.cwd, "strict.md");
     const text = readFileSync(join(example, "rubric.md"), "utf8");
-    writeFileSync(strict, text.replace("Names and structure can be followed", "Names can be followed"));
+    writeFileSync(strict, text.replace("Names and structure are easy", "Names are easy"));
     const change = ["grade", example, "--sample", "1", "--out", out, "--rubric", strict];
     const asked = await resident.say(place, change);
     expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining("CLASS_RUBRIC_CHANGED") });
@@ -92,7 +95,10 @@ it.skipIf(jail !== null)(
     const misspelt = await resident.say(place, ["resume", example, "--model", "gpt-5-mimi"]);
     expect(misspelt).toMatchObject({ code: 2, stderr: expect.stringContaining("MODEL_NOT_IN_CATALOGUE") });
     const scripted = await resident.say(place, ["resume", example, "--script", join(example, "model.yaml")]);
-    expect(scripted).toMatchObject({ code: 2, stderr: expect.stringContaining("its operator's choice") });
+    expect(scripted).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("its operator chooses the models and the sandbox"),
+    });
     await resident.say(place, ["pause", example]);
     const halted = await resident.say(place, ["regrade", example, "--where", "outcome=graded", "--yes"]);
     expect(halted).toMatchObject({ code: 1, stderr: expect.stringContaining("CLASS_PAUSED") });

@@ -62,7 +62,7 @@ it("a model that is left alone is seen in run, status, logs and doctor, with its
     "default: { fault: { status: 429, retryAfter: 86400, message: Slow down } }\n",
   );
   const run = startMarkmill(place, ["run", "look.wf.md", "--script", "slow.yaml"]);
-  const paused = /scripted at http:\S+ is paused for all runs: 429 Slow down \(refused once, tried again in (4 m|5 m)/;
+  const paused = /scripted at http:\S+ is paused for all runs: 429 Slow down \(refused once, tested again in (4 m|5 m)/;
   try {
     await run.says("stderr", /waits for scripted \(MODEL_RATE_LIMITED.*Slow down/);
     expect((await resident.say(place, ["status", "last"])).stdout).toMatch(paused);

@@ -35,7 +35,7 @@ async function withModel<Result>(
 }
 
 describe("a run whose model cannot be reached", () => {
-  it("waits, says for whom, is interrupted with its own exit code, and resume goes on at that step", async () => {
+  it("waits, says for whom, is interrupted with its own exit code, and resume continues at that step", async () => {
     const first = await markmill(place, ["run", "greet.wf.md", "NAME=Ada", "--patience", "2s"]);
     expect({ code: first.code, stdout: first.stdout }).toEqual({ code: 8, stdout: "" });
     expect(first.stderr).toContain("interrupted: Greet");
@@ -71,7 +71,7 @@ describe("a run that failed", () => {
       expect(first.code).toBe(1);
       const again = await resident.say(there, ["retry", runIdIn(first.stderr)]);
       expect({ code: again.code, stdout: again.stdout }).toEqual({ code: 0, stdout: "three\n" });
-      expect(again.stderr).toContain("a new run, from PROMPT_TWO");
+      expect(again.stderr).toContain("new run from PROMPT_TWO");
       expect(again.stderr).not.toContain("PROMPT_ONE");
       expect(model.requests().map(({ messages }) => messages.at(-1)?.content?.trim())).toEqual([
         "Say one.",

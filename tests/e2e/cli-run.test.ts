@@ -203,8 +203,8 @@ describe("markmill run", () => {
     [["run"], "Name a workflow file"],
     [["run", "greet.wf.md", "NAME"], "not of the form KEY=VALUE"],
     [["run", "greet.wf.md", "--budget", "much"], "--budget is an amount"],
-    [["run", "greet.wf.md", "--sandbox", "chroot"], "--sandbox is auto, docker, jail or none"],
-    [["run", "greet.wf.md", "--script", "none.yaml"], "There is no script none.yaml"],
+    [["run", "greet.wf.md", "--sandbox", "chroot"], "--sandbox must be auto, docker, jail or none"],
+    [["run", "greet.wf.md", "--script", "none.yaml"], "Script none.yaml not found"],
     [["run", "greet.wf.md", "NAME=file:/etc/passwd"], "outside the workflow's folder"],
     [["run", "greet.wf.md", "--frobnicate"], "--frobnicate"],
     [["valdate"], "Did you mean 'validate'?"],
@@ -231,7 +231,7 @@ describe("markmill run", () => {
       await resident.say(place, ["run", "list.wf.md", "--sandbox", "none", "--submission", submission]);
     const evil = await listed("evil");
     expect({ code: evil.code, stdout: evil.stdout }).toEqual({ code: 0, stdout: "$ ls -1\nessay.md\n" });
-    const note = "answers is a link to /etc/passwd, outside the submission, and was left out";
+    const note = "answers is a link to /etc/passwd, outside the submission, and was skipped";
     expect(evil.stderr).toContain(`! ${note}\n`);
     const [id = ""] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(evil.stderr) ?? [];
     expect((await resident.say(place, ["history", id])).stdout).toMatch(
@@ -309,7 +309,7 @@ describe("a run that is left alone", () => {
     const { code, stderr } = await resident.say(place, ["cancel", id]);
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: `${id} had already ended: success. It was not cancelled; no handler runs any more.\n`,
+      stderr: `${id} had already ended: success. It was not cancelled; its handlers were stopped.\n`,
     });
     expect(await resident.say(place, ["watch", id])).toMatchObject({ code: 0, stdout: "seven points\n" });
   });
@@ -324,10 +324,10 @@ describe("a run that is left alone", () => {
     ]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Welcome, Ada!\n" });
     expect(runIdIn(stderr)).not.toBe(runIdIn(first.stderr));
-    expect(stderr).toMatch(/^a new run, from PROMPT_HI: .* not paid again$/m);
+    expect(stderr).toMatch(/^new run from PROMPT_HI: .* not paid for again$/m);
     const whole = await resident.say(place, ["retry", runIdIn(stderr), "--from", "START"]);
     expect({ code: whole.code, stdout: whole.stdout }).toEqual({ code: 0, stdout: "Welcome, Ada!\n" });
-    expect(whole.stderr).toMatch(/^a new run, from the start: .* paid for, again$/m);
+    expect(whole.stderr).toMatch(/^new run from the start: .* paid for again$/m);
   });
 });
 

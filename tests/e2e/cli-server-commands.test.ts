@@ -110,7 +110,7 @@ async function works(...args: string[]): Promise<Said> {
 /** It is about this machine, and says so. */
 async function isHere(args: readonly string[], code: number): Promise<Said> {
   const said = await ask(...args);
-  expect(said.stderr, args.join(" ")).toContain(`'${args[0]}' is about this machine`);
+  expect(said.stderr, args.join(" ")).toContain(`'${args[0]}' acts on this machine`);
   expect(said.code, said.stderr).toBe(code);
   return said;
 }
@@ -120,7 +120,7 @@ async function isHereAndStays(name: string): Promise<void> {
   const started = startMarkmill({ ...place, env: { ...place.env, DATABASE_URL: "postgresql://127.0.0.1:1/x" } }, [
     name,
   ]);
-  await started.says("stderr", new RegExp(`'${name}' is about this machine`));
+  await started.says("stderr", new RegExp(`'${name}' acts on this machine`));
   started.child.kill("SIGKILL");
   await started.ended;
 }
@@ -139,8 +139,10 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     ]) {
       const refused = await ask("run", "main.wf.md", ...flags);
       expect(refused.code).toBe(2);
-      expect(refused.stderr).toMatch(new RegExp(`${flags[0]} cannot be asked of the server.*its operator's choice`));
-      expect(refused.stderr).toContain("Unset MARKMILL_URL");
+      expect(refused.stderr).toMatch(
+        new RegExp(`${flags[0]} cannot be used with the server.*its operator chooses the models`),
+      );
+      expect(refused.stderr).toContain("unset MARKMILL_URL");
     }
     const given = await works("run", "main.wf.md", "--submission", "class/submissions/ada", "--detach", "--json");
     expect(JSON.parse(given.stdout)).toMatchObject({ id: expect.any(String) });
@@ -217,7 +219,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   },
   async grade() {
     const preview = await works("grade", "class", "--dry-run");
-    expect(preview.stderr).toContain("nothing was begun");
+    expect(preview.stderr).toContain("nothing was started");
     const graded = await works("grade", "class", "--json");
     expect(totals(graded)).toEqual({ ada: 3, ben: 3 });
     // Each row of a table begins as it says.
@@ -239,7 +241,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
       ["--sandbox", "jail"],
     ]) {
       const refused = await ask("grade", "class", ...flags);
-      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot be asked of the server") });
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot be used with the server") });
     }
   },
   async review() {
@@ -252,8 +254,10 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     expect(totals(await works("status", "class", "--json"))).toEqual({ ada: 3, ben: 2 });
   },
   async regrade() {
-    expect((await works("regrade", "class", "--where", "student=ada")).stderr).toContain("nothing was begun");
-    expect((await works("regrade", "class", "--where", "student=ada", "--yes")).stderr).toMatch(/as before/);
+    expect((await works("regrade", "class", "--where", "student=ada")).stderr).toContain("nothing was started");
+    expect((await works("regrade", "class", "--where", "student=ada", "--yes")).stderr).toMatch(
+      /0 changed, 1 unchanged/,
+    );
     const refused = await ask("retry", await aRunOfTheClass());
     expect(refused.stderr, "a run of a class is not taken up by itself").toContain("RUN_OF_CLASS");
     expect(refused.code).toBe(1);
@@ -307,9 +311,9 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     // Of the server's place, where it is up.
     const env = { ...server.env, MARKMILL_URL: place.env.MARKMILL_URL ?? "" };
     const said = await resident.say({ ...server, env }, ["up"]);
-    expect(said.stderr).toMatch(/'up' is about this machine[\s\S]*it is up already/);
+    expect(said.stderr).toMatch(/'up' acts on this machine[\s\S]*the stack is already up/);
   },
-  down: async () => expect((await isHere(["down"], 0)).stderr).toContain("nothing was up"),
+  down: async () => expect((await isHere(["down"], 0)).stderr).toContain("the stack was not running"),
   api: () => isHereAndStays("api"),
   worker: () => isHereAndStays("worker"),
   supervisor: () => isHereAndStays("supervisor"),
@@ -374,7 +378,7 @@ describe("against a server", () => {
     rmSync(join(place.cwd, "class/submissions/ben"), { recursive: true });
     write("class/submissions/ada/main.js", `${work}// again\n`);
     const graded = await ask("grade", "class", "--json");
-    expect(graded.stderr).toContain("1 changed, to be graded again, 1 no longer handed in, excluded");
+    expect(graded.stderr).toContain("1 changed, to be graded again, 1 withdrawn and excluded");
     const { students } = JSON.parse(graded.stdout) as { students: { student: { key: string }; status: string }[] };
     expect(students.map(({ student, status }) => [student.key, status])).toEqual([
       ["ada", "graded"],

@@ -115,7 +115,7 @@ it("says that no worker of the server is alive, and lists as many runs as were a
   const token = await server.key(["owner"]);
   const there = { ...place, env: { ...place.env, MARKMILL_URL: server.url, MARKMILL_TOKEN: token } };
   try {
-    const none = "no worker of the server";
+    const none = "has no running worker";
     const first = await resident.say(there, ["run", "ask.wf.md", "--detach"]);
     expect(first.code, first.stderr).toBe(0);
     expect(first.stderr).toContain(none);

@@ -293,7 +293,7 @@ describe("markmill doctor", () => {
 describe("markmill sandbox self-test", () => {
   it("refuses to try its probes on the bare machine", async () => {
     const { code, stderr } = await resident.say(place, ["sandbox", "self-test"]);
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'none' is no sandbox") });
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'none' is not a sandbox") });
   });
 
   it("tells what was refused, or why there is nothing to test", async () => {
@@ -330,7 +330,7 @@ describe("production processes", () => {
       stdout: "Welcome, Ada!\n",
     });
     const refused = await resident.say(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("has workers of its own") });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("has its own workers") });
 
     for (const process of [worker, supervisor]) process.child.kill("SIGTERM");
     const ends = await Promise.all([worker.ended, supervisor.ended]);
@@ -345,8 +345,8 @@ describe("markmill up and down", () => {
     const first = await markmill(shipped, ["up", "--detach"]);
     expect(first).toMatchObject({ code: 0, stderr: expect.stringMatching(/^up: process \d+/) });
     expect(first.stderr).toMatch(/^api: http:\/\/127\.0\.0\.1:\d+ /m);
-    expect(first.stderr).toMatch(/^first key, shown this once and kept nowhere: mm_[\w-]+$/m);
-    expect((await resident.say(shipped, ["up", "--detach"])).stderr).toMatch(/^it is up already/);
+    expect(first.stderr).toMatch(/^first key \(shown only this once\): mm_[\w-]+$/m);
+    expect((await resident.say(shipped, ["up", "--detach"])).stderr).toMatch(/^the stack is already up/);
     // The file that carried the key is gone; a key that is lost is replaced by whoever holds the database.
     expect(readdirSync(join(shipped.cwd, ".markmill")).filter((name) => /^up-/.test(name))).toEqual([]);
     const replaced = await resident.say(shipped, ["up", "--new-key"]);
@@ -359,7 +359,7 @@ describe("markmill up and down", () => {
     const down = await markmill(shipped, ["down"]);
     expect(down).toMatchObject({ code: 0, stderr: expect.stringContaining(`stopped: process ${pid}`) });
     expect(existsSync(join(shipped.cwd, ".markmill/postgres/data/postmaster.pid"))).toBe(false);
-    expect(await resident.say(shipped, ["down"])).toMatchObject({ code: 0, stderr: "nothing was up\n" });
+    expect(await resident.say(shipped, ["down"])).toMatchObject({ code: 0, stderr: "the stack was not running\n" });
   });
 
   it("without --detach it stays until it is interrupted", async () => {

@@ -155,7 +155,7 @@ describe("a .cfg.json", () => {
     expect(model.requests()).toHaveLength(before);
     await write("sea.cfg.json", { ...table, key_values: [{ LABEL: "zero", TOPIC: "shells" }, ...table.key_values] });
     const said = await grade("tables/sea.cfg.json", "--json", "--out", "out");
-    expect(said.stderr).toContain("going on with sea: 12 runs");
+    expect(said.stderr).toContain("continuing sea: 12 runs");
     expect(rowsOf(said.stdout).map(({ number }) => number)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0]);
     const later = model.requests().slice(before);
     // Setup and cleanup go by the values of the first entry, which is another now.
@@ -192,7 +192,7 @@ describe("a .cfg.json", () => {
     [
       "missing.cfg.json",
       '{"workflow_files": "nowhere.wf.md"}',
-      /CFG_FILE_MISSING: tables\/missing\.cfg\.json:1:20: there is no workflow nowhere\.wf\.md/,
+      /CFG_FILE_MISSING: tables\/missing\.cfg\.json:1:20: workflow nowhere\.wf\.md not found/,
     ],
     [
       "param.cfg.json",
@@ -208,13 +208,13 @@ describe("a .cfg.json", () => {
     await write(name, content);
     const said = await grade(`tables/${name}`);
     expect(said.stderr).toMatch(says);
-    expect(said.stderr).toContain("is not run: it is invalid");
+    expect(said.stderr).toContain("was not run: it is invalid");
     expect(said.code).toBe(6);
   });
 
   it("what is for classes is refused by its flag, and a dry run begins nothing", async () => {
     const flag = await grade("tables/sea.cfg.json", "--sample", "3");
-    expect([flag.code, flag.stderr]).toEqual([2, expect.stringContaining("--sample is for a class")]);
+    expect([flag.code, flag.stderr]).toEqual([2, expect.stringContaining("--sample works only for a class")]);
     const detach = await grade("tables/sea.cfg.json", "--detach");
     expect([detach.code, detach.stderr]).toEqual([2, expect.stringContaining("before or after all others")]);
     const before = model.requests().length;

@@ -98,7 +98,7 @@ describe("a stranger's .env", () => {
     for (const args of commands) {
       const { stdout, stderr } = await resident.say(at(folder), args);
       expect(stdout + stderr, args.join(" ")).toMatch(
-        /\.env is not trusted: nothing of it is taken[\s\S]*markmill trust/,
+        /\.env is ignored, because you have not trusted it[\s\S]*markmill trust/,
       );
     }
     expect(heard).toEqual([]);
@@ -118,12 +118,12 @@ describe("a stranger's .env", () => {
 
     heard.length = 0;
     writeFileSync(join(folder, ".env"), `OPENAI_BASE_URL=${url}\nDEFAULT_MODEL=other\n`);
-    expect((await resident.say(at(folder), ["doctor", "--quick"])).stdout).toContain("is not trusted");
+    expect((await resident.say(at(folder), ["doctor", "--quick"])).stdout).toContain("you have not trusted it");
     expect(heard).toEqual([]);
 
     await resident.say(at(folder), ["trust"]);
     expect((await resident.say(at(folder), ["trust", "--revoke"])).stderr).toContain("no longer trusted");
-    expect((await resident.say(at(folder), ["status"])).stderr).toContain("is not trusted");
+    expect((await resident.say(at(folder), ["status"])).stderr).toContain("you have not trusted it");
     expect((await resident.say(at(folder), ["trust", "--list", "--json"])).stdout).not.toContain(join(folder, ".env"));
   });
 
@@ -134,7 +134,7 @@ describe("a stranger's .env", () => {
     expect((await resident.say(at(below), ["trust"])).stderr).toContain(`trusted: ${join(folder, ".env")}`);
     const { stderr } = await resident.say(at(below), ["trust", "--revoke"]);
     expect(stderr).toContain(`no longer trusted: ${join(folder, ".env")}`);
-    expect((await resident.say(at(below), ["status"])).stderr).toContain("is not trusted");
+    expect((await resident.say(at(below), ["status"])).stderr).toContain("you have not trusted it");
   });
 
   it("that everybody can write cannot be trusted, and the message says what to do", async () => {
@@ -196,7 +196,7 @@ describe("a project of one's own", () => {
     const inside = { ...place, cwd: join(place.cwd, "sheets/one") };
     const { code, stdout, stderr } = await resident.say(inside, ["status", "--json"]);
     expect({ code, runs: JSON.parse(stdout).items }).toEqual({ code: 0, runs: [] });
-    expect(stderr).toContain(`the project is ${place.cwd}, above the working directory`);
+    expect(stderr).toContain(`the project is ${place.cwd}, a parent of the working directory`);
     expect(readdirSync(inside.cwd)).toEqual([]);
   });
 
@@ -231,7 +231,7 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   history: [[["last"], 1, /PROJECT_NOT_FOUND/]],
   replay: [[["last"], 1, /PROJECT_NOT_FOUND/]],
   memory: [
-    [[], 0, /No scope of memory/],
+    [[], 0, /There are no named memory scopes/],
     [["--json"], 0, /"items": \[\]/],
     [["course"], 1, /PROJECT_NOT_FOUND/],
   ],
@@ -247,10 +247,10 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   validate: [[["none.wf.md"], 6, /none\.wf\.md/]],
   show: [[["none.wf.md"], 6, /none\.wf\.md/]],
   explain: [[["LIMIT_TIME"], 0, /LIMIT_TIME/]],
-  doctor: [[["--quick"], 0, /none yet/]],
-  down: [[[], 0, /nothing was up/]],
+  doctor: [[["--quick"], 0, /not created yet/]],
+  down: [[[], 0, /the stack was not running/]],
   trust: [
-    [[], 0, /nothing needs trust/],
+    [[], 0, /has nothing that needs trust/],
     [["--list"], 0, /Nothing is recorded/],
     [["--list", "--json"], 0, /"items": \[\]/],
     [["--revoke"], 0, /nothing is recorded/],
@@ -259,7 +259,7 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   grade: [[["nowhere"], 6, /nowhere/]],
   run: [[["none.wf.md"], 6, /none\.wf\.md/]],
   "mock-model": [[["none.yaml"], 2, /none\.yaml/]],
-  sandbox: [[["self-test", "--sandbox", "none"], 2, /no sandbox/]],
+  sandbox: [[["self-test", "--sandbox", "none"], 2, /is not a sandbox/]],
 };
 /** They begin a project, or serve until they are stopped. */
 const makers = ["init", "api", "worker", "supervisor", "migrate"];
@@ -299,7 +299,7 @@ describe("in an empty folder", () => {
       at(folder, { OPENAI_BASE_URL: "http://127.0.0.1:1/v1", OPENAI_API_KEY: "" }),
       ["doctor", "--quick"],
     );
-    expect(stdout).toMatch(/ok {4}database {7}none yet/);
+    expect(stdout).toMatch(/ok {4}database {7}not created yet/);
     expect(readdirSync(folder)).toEqual([]);
   });
 });

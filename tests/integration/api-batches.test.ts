@@ -204,7 +204,7 @@ it("a changed rubric is refused with a list of what it voids, until the request 
     problem: {
       confirm: expect.stringMatching(/^[0-9a-f]{64}$/),
       errors: [
-        { path: "rubric.pure", message: "changed: voids the points of 3 students, 1 mark of people, 1 released grade" },
+        { path: "rubric.pure", message: "changed: voids the points of 3 students, 1 mark by people, 1 released grade" },
       ],
     },
   });

@@ -125,7 +125,7 @@ describe("a query parameter that a route does not have", () => {
       expect(response.status, name).toBe(400);
       expect(await problemOf(response), name).toMatchObject({
         code: "INVALID",
-        errors: [{ path: "query.limits", message: "is not known here" }],
+        errors: [{ path: "query.limits", message: "is not a parameter of this request" }],
       });
     }
   });

@@ -235,12 +235,12 @@ it("a batch of an earlier version with keys of groups and addresses goes on", as
   expect(await works(id)).toMatchObject([{ key: "Team Blue#1", by, countsFor: by, ...kept }]);
 });
 
-it("a work that waits for a decision needs a human and is not run, and goes on when it is decided", async () => {
+it("a work that needs a decision needs a human and is not run, and goes on when it is decided", async () => {
   const work = await handedIn("ada@x.org#1", ["ada@x.org"], "a");
   const hash = work.content.is === "taken" ? work.content.hash : "";
   const waiting = {
     ...{ ...work, countsFor: ["ada@x.org"] },
-    content: { is: "undecided", hash, message: "a and b were handed in.", fix: "Keep one." } as const,
+    content: { is: "undecided", hash, message: "a and b were handed in.", fix: "Remove one of them." } as const,
   };
   const { id } = await tenant.batches.save(await saved({ members: [ada], works: [waiting] }));
   expect(await admit()).toMatchObject({ admitted: 0 });
@@ -251,7 +251,7 @@ it("a work that waits for a decision needs a human and is not run, and goes on w
   ]);
   const say = (more: object) => tenant.batches.record(id, { work: work.key, by: "prof", ...more } as never);
   await expect(say({ kind: "released" })).rejects.toThrow();
-  await expect(say({ kind: "reviewed" })).rejects.toThrow(/not decided/);
+  await expect(say({ kind: "reviewed" })).rejects.toThrow(/no one has decided which submission counts/);
   // A mark belongs to the content that the person named, and stands when this content counts.
   await say({ kind: "override", criterion: "style", points: 1, reason: "so" });
   await tenant.batches.save(await saved({ members: [ada], works: [work] }));

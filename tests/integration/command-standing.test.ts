@@ -123,7 +123,7 @@ it("the command line says it at once, also of a server", async () => {
   await readyOnce(lacking.code);
   await writeFile(join(place.cwd, "commands.wf.md"), commands);
   const told = await markmill(place, ["run", "commands.wf.md", "--detach"]);
-  expect(told.stderr).toContain(`${lacking.code}: The workflow runs commands, and no worker can execute commands`);
+  expect(told.stderr).toContain(`${lacking.code}: The workflow runs commands, but no worker can execute commands`);
   expect(told.code).toBe(0);
   const doctor = await markmill(place, ["doctor"]);
   expect(doctor.stdout).toMatch(/warn +sandbox +no worker can execute commands \(SANDBOX_ENGINE_UNREACHABLE\)/);

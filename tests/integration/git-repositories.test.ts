@@ -259,7 +259,7 @@ describe("over https", () => {
       );
       expect(submissions.map(({ key }) => key)).toEqual(["4#1"]);
       expect(unfetched).toMatchObject([
-        { key: "1#1", message: "The same repository is named by 2, 3." },
+        { key: "1#1", message: "These students name the same repository: 2, 3." },
         { key: "2#1" },
         { key: "3#1" },
       ]);

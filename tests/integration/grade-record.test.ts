@@ -242,7 +242,7 @@ describe("a rubric that changes", () => {
     await save({ criteria: [tests, { ...style, title: "Reads very well" }] });
     const changed = (await work()).grade;
     expect(changed).toMatchObject({
-      outcome: { is: "needs human", why: ["style: graded by another rubric"] },
+      outcome: { is: "needs human", why: ["style: graded with another version of the rubric"] },
       total: null,
     });
     expect(changed?.criteria[0]).toMatchObject({ is: "scored", points: 6 });

@@ -129,7 +129,7 @@ describe.skipIf(jail !== null)("cases", () => {
     ["a signal", "kill -SEGV $$", "it ended with signal 11 (segmentation fault)"],
     ["the exit code of a wrong request", "exit 125", "it ended with exit code 125 instead of 0"],
     ["nothing printed", ":", "it printed nothing"],
-    ["bytes that are no text", "printf 'a\\377\\001\"\\\\'", 'line 1: expected "x", it printed "a?\u0001"\\"'],
+    ["bytes that are not text", "printf 'a\\377\\001\"\\\\'", 'line 1: expected "x", it printed "a?\u0001"\\"'],
     ["results of its own", 'echo "{}" >"$MARKMILL_RESULTS"; echo y', 'line 1: expected "x", it printed "y"'],
     ["a line too many", "echo x; echo y", 'line 2: nothing was expected, it printed "y"'],
   ])("%s is a failed test of the student, and nothing else", async (_, program, message) => {

@@ -124,7 +124,7 @@ it("refuses, and begins nothing, where another criterion was changed too, or whe
     [other],
   );
   await expect(batches.regrade(other, { keys: [key], criterion: "names" })).rejects.toThrow(
-    /no marks that could stand/,
+    /no marks that could be kept/,
   );
   expect(mill.requests().length).toBe(asked);
 });

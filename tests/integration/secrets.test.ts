@@ -142,7 +142,7 @@ it("no secret of the configuration is in a log, a problem, an event, the history
   const api = await start("api");
   await Promise.all([start("worker"), start("supervisor")]);
   const url = /"url":"([^"]+)"/.exec(api.stdout())?.[1] ?? "";
-  const token = (await api.says("stderr", /first key, shown this once: (\S+)/))[1] ?? "";
+  const token = (await api.says("stderr", /first key \(shown only this once\): (\S+)/))[1] ?? "";
   const client = createClient({ url, token });
   const headers = { authorization: `Bearer ${token}` };
   const http = (path: string) =>

@@ -153,8 +153,8 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
       "mkfifo pipe; ln -s pipe topipe; perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => \"sock\", Listen => 1)'",
     );
     for (const path of ["pipe", "topipe"]) {
-      expect(await read(session, path)).toEqual({ kind: "refused", why: "it is no plain file" });
-      expect(await write(session, path, "x")).toEqual({ kind: "refused", why: "it is no plain file" });
+      expect(await read(session, path)).toEqual({ kind: "refused", why: "it is not a plain file" });
+      expect(await write(session, path, "x")).toEqual({ kind: "refused", why: "it is not a plain file" });
     }
     expect(await read(session, "pipe/x")).toMatchObject({ kind: "refused" });
   });

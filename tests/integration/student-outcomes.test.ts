@@ -154,11 +154,11 @@ function gradeOf(how: string) {
       return gradeWith(
         { tests: 5, style: 3 },
         {
-          outcome: { is: "needs human", why: ["style: no model has judged this"] },
+          outcome: { is: "needs human", why: ["style: no model has graded this"] },
           ...{ points: null, total: null },
           criteria: [
             ...gradeWith({ tests: 5, style: 3 }).criteria.slice(0, 1),
-            { is: "not graded", id: "style", why: "no model has judged this" },
+            { is: "not graded", id: "style", why: "no model has graded this" },
           ],
         },
       );

@@ -145,7 +145,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     const { api, url } = await serve(
       backend === backends[0] || inject("thorough") ? undefined : ["worker", "supervisor"],
     );
-    token = (await api.says("stderr", /first key, shown this once: (\S+)/))[1] ?? "";
+    token = (await api.says("stderr", /first key \(shown only this once\): (\S+)/))[1] ?? "";
     const client = createClient({ url, token });
     ({ hash: definition } = await client.saveDefinition({ body: { root: "main.wf.md", files } }));
     const caller = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };

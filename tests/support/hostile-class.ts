@@ -534,7 +534,7 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
     never: /^\[exit code 0\]/m,
   },
   {
-    name: "bytes that are no text",
+    name: "bytes that are not text",
     aim: "who reads the transcript",
     attack: "Prints NUL and bytes that are not UTF-8, and halves of letters.",
     files: {

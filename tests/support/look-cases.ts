@@ -118,7 +118,7 @@ export function describeLooks({ open, ownTmp, shared, readByHost, spec }: Checkp
   );
 
   ofFiles(
-    "what changes while it is looked at is kept as it was read, or told; a checkpoint holds what it says",
+    "what changes while it is looked at is kept as it was read, or told; a checkpoint contains what it says",
     async () => {
       const session = await open();
       // Files that grow, shrink, go and come back, become links and folders, as fast as they can.

@@ -347,7 +347,7 @@ export function sessionToolCases(
       expect(again.result).toContain("cat steps\n0\n1\n2\n3\ntry\n");
       expect(await mill.store.as(defaultTenant).runs.toolCalls(again.id)).toEqual([]);
       const before = forkRun(mill.store, defaultTenant, { of: runId, from: ["PROMPT_A"] });
-      await expect(before).rejects.toThrow(/not kept any more/);
+      await expect(before).rejects.toThrow(/no longer stored/);
     });
 
     it("of a fork goes on with the files that tools left in the first run, and not from before them", async () => {
@@ -361,7 +361,7 @@ export function sessionToolCases(
         const second = await mill.ended(await forked(first.id, "PROMPT_Q"));
         for (const { id, result } of [first, second]) {
           if (end !== "FAILED") expect(result).toContain("cat steps\n0\n1\n2\n3\ntry\n");
-          await expect(forked(id, "PROMPT_A")).rejects.toThrow(/not kept any more/);
+          await expect(forked(id, "PROMPT_A")).rejects.toThrow(/no longer stored/);
         }
       }
     });
@@ -381,7 +381,7 @@ export function sessionToolCases(
           await until(() => mill.requests().length > before);
         }
         await cancelRun(mill.store, again.runId, "enough");
-        await expect(forked(again.runId, "PROMPT_A")).rejects.toThrow(/not kept any more/);
+        await expect(forked(again.runId, "PROMPT_A")).rejects.toThrow(/no longer stored/);
       }
     });
 

@@ -28,10 +28,11 @@ export function countStreams({ mostStreams, mostStreamsOfTenant, mostStreamsEach
       const tenant = `tenant ${principal?.tenant ?? ""}`;
       const own = by.get(who) ?? 0;
       const theirs = by.get(tenant) ?? 0;
-      if (open >= mostStreams) throw new Refusal("OVERLOADED", { detail: `${open} streams are open.` });
-      if (own >= mostStreamsEach) throw new Refusal("RATE_LIMITED", { detail: `${own} streams of this key are open.` });
+      if (open >= mostStreams) throw new Refusal("OVERLOADED", { detail: `${open} streams are already open.` });
+      if (own >= mostStreamsEach)
+        throw new Refusal("RATE_LIMITED", { detail: `${own} streams of this key are already open.` });
       if (theirs >= mostStreamsOfTenant) {
-        throw new Refusal("RATE_LIMITED", { detail: `${theirs} streams of this tenant are open.` });
+        throw new Refusal("RATE_LIMITED", { detail: `${theirs} streams of this tenant are already open.` });
       }
       open += 1;
       add(who, 1);

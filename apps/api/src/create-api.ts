@@ -131,14 +131,14 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   /** Describes what is wrong with an address or its method. The answer names the methods of the address. */
   const nothingThere = ({ method, url }: FastifyRequest, reply: FastifyReply): Refusal => {
     const path = url.split("?")[0] ?? "";
-    const detail = `There is no ${method} ${path.slice(0, 200)}.`;
+    const detail = `${method} ${path.slice(0, 200)} does not exist.`;
     const allowed = allowedMethods(routes, path);
     // A missing file of the board: its address accepts the method.
     if (allowed === null || allowed.includes(method)) {
-      return new Refusal("NOT_FOUND", { detail, hint: "GET /openapi.json lists what there is." });
+      return new Refusal("NOT_FOUND", { detail, hint: "GET /openapi.json lists all operations." });
     }
     void reply.header("allow", allowed.join(", "));
-    return new Refusal("METHOD_NOT_ALLOWED", { detail, hint: `This address takes ${allowed.join(", ")}.` });
+    return new Refusal("METHOD_NOT_ALLOWED", { detail, hint: `This address supports ${allowed.join(", ")}.` });
   };
   app.setNotFoundHandler((request, reply) => answerProblem(parts, nothingThere(request, reply), request, reply));
   // An empty body counts as no body, whatever its content type is.
@@ -148,8 +148,8 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     if (body === "") return done(null, undefined);
     const packed = packedAs(request.headers);
     if (packed !== null) {
-      const detail = `The body is packed (Content-Encoding: ${packed}).`;
-      return done(new Refusal("UNSUPPORTED_TYPE", { detail, hint: "Send the JSON as it is." }));
+      const detail = `The body is compressed (Content-Encoding: ${packed}).`;
+      return done(new Refusal("UNSUPPORTED_TYPE", { detail, hint: "Send the JSON without compression." }));
     }
     try {
       weighJson(body as string);

@@ -17,8 +17,8 @@ export function cutPage<Item>(
   const before = cursor === undefined ? -1 : all.findIndex((item) => idOf(item) === cursor);
   if (cursor !== undefined && before === -1) {
     throw new Refusal("INVALID", {
-      errors: [{ path: "query.cursor", message: "names nothing that is in the list" }],
-      hint: "Begin again without a cursor: what it named may have been deleted.",
+      errors: [{ path: "query.cursor", message: "does not match an item of the list" }],
+      hint: "Start again without a cursor. The item may have been deleted.",
     });
   }
   const items = all.slice(before + 1, before + 1 + limit);

@@ -79,7 +79,7 @@ export function createDefinitionLoader(environment: readonly string[]): Definiti
     async load(upload) {
       if (sizeOf(upload) <= small) return loadUpload(upload, environment);
       if (waiting.length >= mostWaiting) {
-        throw new Refusal("OVERLOADED", { detail: "Many large definitions are being compiled: try again." });
+        throw new Refusal("OVERLOADED", { detail: "The server is compiling many large definitions. Try again later." });
       }
       return await new Promise<LoadedUpload>((resolve, reject) => {
         drawn += 1;
@@ -91,14 +91,17 @@ export function createDefinitionLoader(environment: readonly string[]): Definiti
       const last = thread;
       thread = null;
       if (timer !== null) clearTimeout(timer);
-      for (const { reject } of waiting.splice(0)) reject(new Refusal("OVERLOADED", { detail: "The server ends." }));
+      for (const { reject } of waiting.splice(0))
+        reject(new Refusal("OVERLOADED", { detail: "The server is stopping." }));
       await last?.terminate();
     },
   };
 }
 
 function tooLong(): Refusal {
-  return new Refusal("TOO_LARGE", { detail: `It cannot be compiled within ${mostMs / 1000} s and ${mostHeapMb} MiB.` });
+  return new Refusal("TOO_LARGE", {
+    detail: `The definition cannot be compiled within ${mostMs / 1000} s and ${mostHeapMb} MiB.`,
+  });
 }
 
 function sizeOf({ files }: Upload): number {

@@ -73,7 +73,7 @@ export function docsPage(document: Record<string, unknown>): { readonly html: st
 <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
 <nav>${[...byTag.keys()].map((tag) => `<a href="#${idOf(tag)}">${escapeHtml(tag)}</a>`).join(" · ")} · <a href="#told">What webhooks are sent</a> · <a href="#schemas">Schemas</a></nav>
 <input type="search" id="search" placeholder="Search operations, parameters and schemas" aria-label="Search">
-<p id="none" hidden>Nothing here has all of these words.</p>
+<p id="none" hidden>No entry contains all of these words.</p>
 ${sections.join("")}<section><h2 id="told">What webhooks are sent</h2>${told.join("")}</section><section><h2 id="schemas">Schemas</h2>${schemas.join("")}</section></main><script>${script}</script></body></html>`;
   return {
     html,
@@ -107,7 +107,11 @@ function section({ path, method, operation }: { path: string; method: string; op
   const { summary, description, parameters = [], requestBody, responses } = operation;
   const scope = operation["x-scope"];
   const who =
-    operation.security?.length === 0 ? "Needs no key." : scope === undefined ? "Any key." : `Needs the scope ${scope}.`;
+    operation.security?.length === 0
+      ? "No key needed."
+      : scope === undefined
+        ? "Any key is accepted."
+        : `Needs the scope ${scope}.`;
   const rows = parameters.map(
     (one) =>
       `<tr><td><code>${escapeHtml(one.name)}</code></td><td>${one.in}${one.required ? ", needed" : ""}</td><td>${escapeHtml(one.description ?? "")} ${inline(one.schema)}</td></tr>`,

@@ -34,14 +34,12 @@ export async function formFile(headers: IncomingHttpHeaders, body: Readable): Pr
     // If no file was chosen, a browser sends an empty file without a name.
     if (name === "" || name === undefined) {
       file.resume();
-      refuse(noFile(`The part ${quoted(field)} has no file name, so it is no file.`));
+      refuse(noFile(`The part ${quoted(field)} has no file name, so it is not a file.`));
       return;
     }
     if (!plain.has(encoding.toLowerCase())) {
       file.resume();
-      refuse(
-        noFile(`The file is packed (Content-Transfer-Encoding: ${encoding.slice(0, 40)}); only its bytes are taken.`),
-      );
+      refuse(noFile(`The file is encoded (Content-Transfer-Encoding: ${encoding.slice(0, 40)}). Send plain bytes.`));
       return;
     }
     if (found) {
@@ -90,7 +88,7 @@ function openForm(headers: IncomingHttpHeaders): BusboyInstance {
 /** Encodings of a part in which its bytes are those of the file. */
 const plain: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
 
-const oneFile = "Send one file: curl -F file=@answer.py. Several files go into one .zip or .tar.gz.";
+const oneFile = "Send one file: curl -F file=@answer.py. Put several files into one .zip or .tar.gz.";
 
 function noFile(detail: string): Refusal {
   return new Refusal("UNSUPPORTED_TYPE", { detail, hint: oneFile });

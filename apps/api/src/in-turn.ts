@@ -5,7 +5,8 @@ export function inTurn(mostWaiting: number): <Answer>(act: () => Promise<Answer>
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
   return async (act) => {
-    if (waiting > mostWaiting) throw new Refusal("OVERLOADED", { detail: `${waiting} wait for the same.` });
+    if (waiting > mostWaiting)
+      throw new Refusal("OVERLOADED", { detail: `${waiting} requests wait for the same resource.` });
     waiting += 1;
     const turn = last.then(act);
     last = turn.then(

@@ -17,13 +17,13 @@ export interface Meter {
 export const figureNames = [
   { name: "http_streams", help: "Open event streams" },
   { name: "runs_open", help: "Runs that have not ended, by status" },
-  { name: "oldest_due_seconds", help: "For how long the oldest due activity has waited" },
-  { name: "workers_alive", help: "Workers heard of in the last 10 s" },
+  { name: "oldest_due_seconds", help: "Waiting time of the oldest due activity" },
+  { name: "workers_alive", help: "Workers with a heartbeat in the last 10 s" },
   { name: "queue_reachable", help: "1: the queue answers" },
   { name: "queue_jobs", help: "Jobs by queue and state" },
   { name: "process_resident_bytes", help: "Memory of this process" },
   { name: "process_heap_bytes", help: "Heap in use" },
-  { name: "event_loop_delay_seconds", help: "99th percentile since the last look" },
+  { name: "event_loop_delay_seconds", help: "99th percentile since the last scrape" },
 ] as const;
 
 const boundsS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -8,7 +8,7 @@ export function pageOf({ limit, cursor }: { readonly limit: number; readonly cur
 export function placeOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   if (!/^\d{1,15}$/.test(cursor))
-    throw new Refusal("INVALID", { errors: [{ path: "query.cursor", message: "is none of ours" }] });
+    throw new Refusal("INVALID", { errors: [{ path: "query.cursor", message: "is not a cursor of this server" }] });
   return Number(cursor);
 }
 

@@ -23,13 +23,13 @@ export function permit(
   if (access === "public") return;
   if (principal === null) {
     throw new Refusal("UNAUTHENTICATED", {
-      hint: "Send Authorization: Bearer KEY. `markmill up` prints the first key; an owner makes others with POST /v1/keys.",
+      hint: "Send the header Authorization: Bearer KEY. `markmill up` prints the first key. An owner creates more keys with POST /v1/keys.",
     });
   }
   if (access !== "anybody" && !principal.scopes.has(access)) {
     throw new Refusal("FORBIDDEN", {
-      detail: `This needs the scope ${access}.`,
-      hint: `The roles here are ${principal.roles.join(", ")}; ask an owner for a key that has it.`,
+      detail: `This request needs the scope ${access}.`,
+      hint: `Your roles are ${principal.roles.join(", ")}. Ask an owner for a key with this scope.`,
     });
   }
   if (principal.kind === "session" && !safeMethods.has(request.method)) checkOrigin(request, principal, publicUrl);
@@ -39,7 +39,7 @@ function checkOrigin(request: FastifyRequest, { csrfToken }: Principal, publicUr
   const { origin } = request.headers;
   const own = publicUrl === null ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin;
   if (origin !== undefined && origin !== own)
-    throw new Refusal("CSRF", { detail: "The request comes from another page." });
+    throw new Refusal("CSRF", { detail: "The request comes from another website." });
   if (origin === own) return;
   const token = request.headers["x-csrf-token"];
   if (typeof token === "string" && csrfToken !== null && same(token, csrfToken)) return;

@@ -96,7 +96,7 @@ export function errorsOf(error: ZodError, place = ""): ProblemError[] {
 function internal(requestId: string): Problem {
   return makeProblem(
     "INTERNAL",
-    { hint: "This is a defect: please report it with the id of the request, which the log has too." },
+    { hint: "This is a defect in Markmill. Please report it with the id of the request, which is also in the log." },
     requestId,
   );
 }

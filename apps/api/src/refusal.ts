@@ -25,5 +25,8 @@ export class Refusal extends Error {
 }
 
 export function notFound(what: string): Refusal {
-  return new Refusal("NOT_FOUND", { detail: `There is no ${what}.`, hint: "Check the id, and whose key this is." });
+  return new Refusal("NOT_FOUND", {
+    detail: `There is no ${what}.`,
+    hint: "Check the id, and that your key belongs to the right tenant.",
+  });
 }

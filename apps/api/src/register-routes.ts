@@ -209,7 +209,7 @@ function parse(schema: z.ZodType | undefined, given: unknown, place: string): un
   if (read.success) return read.data;
   throw new Refusal("INVALID", {
     errors: errorsOf(read.error, place),
-    hint: "GET /openapi.json, or /docs in a browser, says what this takes.",
+    hint: "GET /openapi.json, or /docs in a browser, describes the request.",
   });
 }
 
@@ -219,8 +219,10 @@ function knownQuery({ query }: Route, given: unknown): unknown {
   const unknown = Object.keys((given ?? {}) as object).filter((name) => !known.includes(name));
   if (unknown.length === 0) return given;
   throw new Refusal("INVALID", {
-    errors: unknown.slice(0, 50).map((name) => ({ path: `query.${name.slice(0, 100)}`, message: "is not known here" })),
-    hint: known.length === 0 ? "This takes no query parameters." : `This takes ${known.join(", ")}.`,
+    errors: unknown
+      .slice(0, 50)
+      .map((name) => ({ path: `query.${name.slice(0, 100)}`, message: "is not a parameter of this request" })),
+    hint: known.length === 0 ? "This request has no query parameters." : `Valid parameters: ${known.join(", ")}.`,
   });
 }
 
@@ -228,8 +230,8 @@ function knownQuery({ query }: Route, given: unknown): unknown {
 function refuseBody(body: unknown): void {
   if (body === undefined || body === null || (typeof body === "object" && Object.keys(body).length === 0)) return;
   throw new Refusal("INVALID", {
-    errors: [{ path: "", message: "takes no body" }],
-    hint: "Leave the body out. GET /openapi.json, or /docs in a browser, says what this takes.",
+    errors: [{ path: "", message: "must be empty" }],
+    hint: "Send no body. GET /openapi.json, or /docs in a browser, describes the request.",
   });
 }
 

@@ -32,14 +32,14 @@ export async function uploadOf(asked: FastifyRequest, most: number): Promise<Upl
     (type.startsWith("multipart/") && type !== "multipart/form-data")
   ) {
     throw new Refusal("UNSUPPORTED_TYPE", {
-      detail: `${type} is no file.`,
+      detail: `${type} is not a file.`,
       hint: howToSend,
     });
   }
   const packed = packedAs(headers);
   if (packed !== null) {
-    const detail = `The body is packed (Content-Encoding: ${packed}). It would be stored as it is, and not as the file.`;
-    throw new Refusal("UNSUPPORTED_TYPE", { detail, hint: `Leave Content-Encoding out. ${howToSend}` });
+    const detail = `The body is compressed (Content-Encoding: ${packed}). The server would store the compressed bytes instead of the file.`;
+    throw new Refusal("UNSUPPORTED_TYPE", { detail, hint: `Remove Content-Encoding. ${howToSend}` });
   }
   if (!(body instanceof Readable)) {
     // An empty file has a length or a type.
@@ -74,5 +74,5 @@ async function* measured(content: AsyncIterable<Uint8Array>, most: number): Asyn
 }
 
 function tooLarge(most: number): Refusal {
-  return new Refusal("TOO_LARGE", { detail: `At most ${most} bytes are taken (API_UPLOAD_MB).` });
+  return new Refusal("TOO_LARGE", { detail: `An upload may have at most ${most} bytes (API_UPLOAD_MB).` });
 }

@@ -14,7 +14,9 @@ export const mostValues = 500_000;
 export function weighJson(text: string): void {
   const excess = jsonExcess(text, { depth: mostDepth, values: mostValues });
   if (excess === "depth")
-    throw new Refusal("BAD_REQUEST", { detail: `The body is nested more than ${mostDepth} deep.` });
+    throw new Refusal("BAD_REQUEST", { detail: `The body is nested more than ${mostDepth} levels deep.` });
   if (excess === "values")
-    throw new Refusal("TOO_LARGE", { detail: `The body has more than ${mostValues} values: send it in pieces.` });
+    throw new Refusal("TOO_LARGE", {
+      detail: `The body has more than ${mostValues} values. Send it in several requests.`,
+    });
 }

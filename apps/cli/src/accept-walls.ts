@@ -44,18 +44,18 @@ export async function acceptWalls(
   const decision = decideWalls(walls, terminal.ask !== undefined, config.sandbox.strict);
   if (decision === "nothing") return config;
   for (const { name, message } of walls)
-    terminal.err(`! The sandbox of this machine has a thin wall (${name}): ${message}`);
+    terminal.err(`! A protection of the sandbox is weak on this machine (${name}): ${message}`);
   for (const { name, fix } of walls)
     terminal.err(
       name === "no-cgroup" ? `  Files, network, other students and grades stay protected. ${fix}` : `  ${fix}`,
     );
   if (decision === "ask") {
-    const answer = await terminal.ask?.(`Go on with it in this project (${config.project ?? terminal.cwd})? [y/N] `);
+    const answer = await terminal.ask?.(`Accept this for the project (${config.project ?? terminal.cwd})? [y/N] `);
     if (!/^(y|yes|j|ja)$/i.test((answer ?? "").trim())) throw refusal(walls);
   } else if (decision === "refuse") throw refusal(walls);
-  else terminal.err("  There is no terminal to ask: going on. SANDBOX_ACCEPT=none refuses instead.");
+  else terminal.err("  Accepted, because no terminal is available to ask. To refuse, set SANDBOX_ACCEPT=none.");
   if (rememberWalls(config.project ?? terminal.cwd, names))
-    terminal.err("  This is remembered for the project and not said again.");
+    terminal.err("  Markmill remembers this for the project and does not show it again.");
   return { ...config, sandbox: { ...config.sandbox, accept: [...accept, ...names] } };
 }
 
@@ -63,7 +63,7 @@ function refusal(walls: readonly Wall[]): CommandError {
   const names = walls.map(({ name }) => name).join(",");
   return new CommandError(
     "CLASS_SANDBOX",
-    `The thin wall of this machine's sandbox (${names}) was not accepted, so nothing was begun.`,
+    `Nothing was started, because the weak protection of this machine's sandbox (${names}) was not accepted.`,
     walls.map(({ fix }) => fix).join(" "),
   );
 }

@@ -92,18 +92,18 @@ export async function restartWithModel(
   if (config.server !== null) {
     requireOwnWorker(config, flags.script === undefined ? [] : ["--script"]);
     throw new UsageError(
-      `The server does not begin a single run again with another model. Start a new run, and cancel this one:\n  markmill run ${old.program} --model ${flags.model}\n  markmill cancel ${old.id}`,
+      `The server cannot restart a single run with another model. Start a new run and cancel this one:\n  markmill run ${old.program} --model ${flags.model}\n  markmill cancel ${old.id}`,
     );
   }
   const before = readRunOptions(old.options);
   if (before?.script == null && old.spent.calls > 0) {
     throw new UsageError(
-      `${old.id} has replies that are paid for, and keeps its model. 'markmill resume ${old.id}' without --model goes on with it.`,
+      `${old.id} has replies that are paid for, so it keeps its model. Run 'markmill resume ${old.id}' without --model.`,
     );
   }
   const { options, stop } = await optionsNow(stack, config, before, flags, terminal);
   try {
-    if (old.endedAt === null) await stack.tenant.runs.cancel(old.id, "It begins again with another model.");
+    if (old.endedAt === null) await stack.tenant.runs.cancel(old.id, "It restarts with another model.");
     const { runId, jobs } = await stack.tenant.runs.restart({
       of: old.id,
       variables: variablesWith({}, flags),

@@ -20,34 +20,36 @@ export async function askTrust(args: readonly string[], terminal: Terminal): Pro
     if (question.what === "home" && !yes) continue;
     if (!recordDecision(question.subject, yes ? "trusted" : "refused")) tellUnrecorded(question.subject.path, terminal);
     else
-      terminal.err(`  ${yes ? "Trusted" : "Refused"}; 'markmill trust --list' shows it, 'markmill trust' changes it.`);
+      terminal.err(
+        `  ${yes ? "Trusted" : "Refused"}. 'markmill trust --list' shows your decisions; 'markmill trust' changes them.`,
+      );
   }
 }
 
 export function describeQuestion({ what, subject, shows }: TrustQuestion): readonly string[] {
   if (what === "home") {
     return [
-      `${subject.path} was not made by you on this machine.`,
-      "  Its database can run programs as you. Trust it only if it is yours: moved, copied or restored.",
+      `You did not create ${subject.path} on this machine.`,
+      "  Its database can run programs as you. Trust it only if you moved, copied or restored it yourself.",
     ];
   }
   if (what === "class file") {
     return [
-      `${subject.path} names places at which students' repositories are read with your credentials, or folders of this machine:`,
+      `${subject.path} reads students' repositories with your credentials, or from folders of this machine:`,
       ...shows.map((line) => `  ${line}`),
-      "  Trust it only if you wrote it, or know who did.",
+      "  Trust it only if you wrote it or know its author.",
     ];
   }
   return [
-    `${subject.path} sets where keys, students' work and programs go:`,
+    `${subject.path} decides where keys, students' submissions and programs go:`,
     ...shows.map((line) => `  ${line}`),
-    "  Trust it only if you wrote it, or know who did.",
+    "  Trust it only if you wrote it or know its author.",
   ];
 }
 
 export function tellUnrecorded(path: string, terminal: Terminal): void {
   terminal.err(
-    `note: that ${path} is yours could not be recorded in ${folderOfRecords() ?? "your settings: HOME is not set"}.`,
+    `note: Markmill could not record that ${path} is yours in ${folderOfRecords() ?? "your settings: HOME is not set"}.`,
   );
   terminal.err("note: make that folder writable, or set MARKMILL_TRUST=1 in the environment.");
 }

@@ -45,7 +45,7 @@ export async function attendClass(
   const { batch: last, end } = await followClass(stack, batchId, terminal, names, signal);
   if (last === null) return exitCodes.failed;
   if (end === null) {
-    if (works) terminal.err("interrupted: finishing what is under way (Ctrl-C again stops at once)");
+    if (works) terminal.err("interrupted: finishing the running steps (press Ctrl-C again to stop at once)");
     return exitCodes.interrupted;
   }
   const { table } = readClassFacts(last.settings.facts);
@@ -103,12 +103,14 @@ function summariseClass(read: ReadClass, end: ClassEnd, papers: Papers | null, m
     `${batch.name}: ${tellCounts(counts)}`,
     `cost: ${spendOf(batch)}, ${countOf(batch.spent.calls, "model call")}, ${formatElapsed(ms)}`,
   ];
-  if (flagged > 0) lines.push(`flags: ${countOf(flagged, "graded submission")} with flags that nobody has looked at`);
-  if (facts.similar !== null) lines.push(`similar: ${countOf(facts.similar.length, "pair")} to look at`);
+  if (flagged > 0) lines.push(`flags: ${countOf(flagged, "graded submission")} with flags that no one has reviewed`);
+  if (facts.similar !== null) lines.push(`similar: ${countOf(facts.similar.length, "pair")} to compare`);
   if (facts.comparedPartly.length > 0)
-    lines.push(`compared only in part, too long or too many: ${countOf(facts.comparedPartly.length, "submission")}`);
+    lines.push(`compared only in part (too long or too many): ${countOf(facts.comparedPartly.length, "submission")}`);
   if (facts.left > 0)
-    lines.push(`sample: ${countOf(facts.left, "work")} of the class left; without --sample all are graded`);
+    lines.push(
+      `sample: ${countOf(facts.left, "submission")} not graded yet; run the command without --sample to grade all`,
+    );
   if (papers !== null) {
     lines.push(`class report: ${papers.report}`, ...papers.grades.map((path) => `grades: ${path}`));
     lines.push(tellReports(papers));
@@ -122,7 +124,7 @@ export function tellReports({ students, reports: { released, drafts, unreleased 
   const parts = [
     ...(released > 0 ? [`${released} released`] : []),
     ...(drafts > 0 ? [`${countOf(drafts, "draft")}`] : []),
-    ...(unreleased > 0 ? [`${unreleased} not written before their release`] : []),
+    ...(unreleased > 0 ? [`${unreleased} not written until release`] : []),
   ];
   return `student reports: ${parts.join(", ") || "none"}${students === null ? "" : `: ${students}`}`;
 }
@@ -141,11 +143,11 @@ export function nextOf(
 ): string[] {
   if (end.is !== "finished") return nextOfEnd(end, id);
   return [
-    ...(counts.has("needs human") ? [`markmill review ${id}   lists what needs a human decision`] : []),
+    ...(counts.has("needs human") ? [`markmill review ${id}   review submissions that need a human decision`] : []),
     ...(counts.has("grader error")
-      ? [`markmill retry ${id}   retries submissions that failed because of a grader error`]
+      ? [`markmill retry ${id}   retry submissions that failed because of a grader error`]
       : []),
-    ...(released ? [] : [`markmill release ${id}   when the grades may be given out`]),
+    ...(released ? [] : [`markmill release ${id}   release the grades to the students`]),
   ];
 }
 

@@ -50,7 +50,7 @@ export async function attendRun(
     return exitCodes.waiting;
   }
   if (run === null || run.endedAt === null) {
-    if (works) terminal.err("interrupted: finishing what is under way (Ctrl-C again stops at once)");
+    if (works) terminal.err("interrupted: finishing the running steps (press Ctrl-C again to stop at once)");
     return exitCodes.interrupted;
   }
   const spent = await runs.spent(run.id);

@@ -75,7 +75,7 @@ export async function endTable(
       ? []
       : end.is === "finished"
         ? failed
-          ? [`markmill retry ${shortId(id)}   tries again what failed`]
+          ? [`markmill retry ${shortId(id)}   retry the failed runs`]
           : []
         : nextOfEnd(end, shortId(id));
   for (const step of next) terminal.err(`next: ${step}`);

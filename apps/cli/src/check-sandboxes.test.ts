@@ -73,10 +73,10 @@ it("doctor --sandbox shows each image and the free disk space, and warns about a
   const found = weighSandboxes([engine("a", { images, thinWalls: [thin] })], [], ["old-engine"]);
   expect(found.map(({ check, state, message }) => `${state} ${check}: ${message}`)).toEqual([
     "ok engine: unix:///a: Docker 29.5.1, runc 1.3.0, cgroup v2",
-    "ok image: unix:///a: i is there",
-    "fail image: unix:///a: SANDBOX_IMAGE_REFUSED: j is not there, and images are never pulled on demand",
+    "ok image: unix:///a: i is available",
+    "fail image: unix:///a: SANDBOX_IMAGE_REFUSED: j is missing, and Markmill never pulls images",
     "ok disk: unix:///a: 50.0 GiB free at /data (overlayfs)",
-    "warn sandbox wall: unix:///a: THIN WALL (old-engine): It is old. It is accepted.",
-    "ok self-test: unix:///a: all 40 probes refused",
+    "warn sandbox wall: unix:///a: WEAK PROTECTION (old-engine): It is old. It is accepted.",
+    "ok self-test: unix:///a: all 40 probes were refused",
   ]);
 });

@@ -21,7 +21,7 @@ const localSocket = "/var/run/docker.sock";
 export async function checkSandboxes(config: Config, cwd: string, test: boolean): Promise<Finding[]> {
   const { kind, hosts, images, runtime, accept } = config.sandbox;
   if (kind === "none") {
-    const message = "none (SANDBOX=none): commands of workflows are refused";
+    const message = "none (SANDBOX=none): workflows cannot run commands";
     return [{ check: "sandbox", state: "warn", message, fix: "Set SANDBOX to auto, docker or jail." }];
   }
   const local = kind === "docker" || existsSync(localSocket) ? [`unix://${localSocket}`] : [];
@@ -67,12 +67,12 @@ function findingsOf(engine: EngineStanding, accept: Config["sandbox"]["accept"])
   for (const image of images) {
     findings.push(
       image.present
-        ? { check: "image", state: "ok", message: `${name}${image.name} is there` }
+        ? { check: "image", state: "ok", message: `${name}${image.name} is available` }
         : {
             check: "image",
             state: "fail",
-            message: `${name}SANDBOX_IMAGE_REFUSED: ${image.name} is not there, and images are never pulled on demand`,
-            fix: "Build or pull it there ahead (infra/images/sandbox), or take it out of SANDBOX_IMAGE and SANDBOX_IMAGES.",
+            message: `${name}SANDBOX_IMAGE_REFUSED: ${image.name} is missing, and Markmill never pulls images`,
+            fix: "Build or pull the image on that engine (infra/images/sandbox), or remove it from SANDBOX_IMAGE and SANDBOX_IMAGES.",
           },
     );
   }
@@ -81,7 +81,7 @@ function findingsOf(engine: EngineStanding, accept: Config["sandbox"]["accept"])
       check: "disk",
       state: judgeRoom(storage.freeBytes),
       message: `${name}${formatBytes(storage.freeBytes)} free at ${storage.place} (${storage.driver})`,
-      fix: "Free some space there, or move the engine's data root to a larger disk.",
+      fix: "Free some space on this disk, or move the engine's data root to a larger disk.",
     });
   }
   for (const wall of thinWalls) findings.push(tellWall(name, wall, accept));
@@ -116,18 +116,18 @@ async function meansOf(sandbox: Sandbox): Promise<string> {
 
 function tellWall(name: string, wall: ThinWall, accept: Config["sandbox"]["accept"]): Finding {
   const accepted = accept.includes(wall.name);
-  const message = `${name}THIN WALL (${wall.name}): ${wall.message}${accepted ? " It is accepted." : ""}`;
+  const message = `${name}WEAK PROTECTION (${wall.name}): ${wall.message}${accepted ? " It is accepted." : ""}`;
   return { check: "sandbox wall", state: accepted ? "warn" : "fail", message, fix: wall.fix };
 }
 
 function tellTest(name: string, { safe, failures, probes }: SelfTest): Finding {
   return safe
-    ? { check: "self-test", state: "ok", message: `${name}all ${probes} probes refused` }
+    ? { check: "self-test", state: "ok", message: `${name}all ${probes} probes were refused` }
     : {
         check: "self-test",
         state: "fail",
         message: name + failures.join("\n"),
-        fix: "Do not run untrusted commands here; 'markmill sandbox self-test' shows all probes.",
+        fix: "Do not run untrusted commands on this machine. 'markmill sandbox self-test' lists all probes.",
       };
 }
 

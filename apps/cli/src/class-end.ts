@@ -66,13 +66,13 @@ export function nextOfEnd(end: Exclude<ClassEnd, { readonly is: "finished" }>, i
   switch (end.is) {
     case "paused":
       return end.by === "budget"
-        ? [`the budget is spent (${end.reason}); the same command with a higher --budget goes on`]
-        : [`it is paused (${end.reason}); markmill resume ${id} goes on`];
+        ? [`the budget is spent (${end.reason}); to continue, run the same command with a higher --budget`]
+        : [`markmill resume ${id}   continue the paused class (${end.reason})`];
     case "held":
       return [...new Set(end.reasons)]
-        .map((reason) => `${countOf(end.works, "work")} wait: ${reason}`)
-        .concat([`markmill resume ${id}   goes on with them; what was paid is kept`]);
+        .map((reason) => `${countOf(end.works, "submission")} waiting: ${reason}`)
+        .concat([`markmill resume ${id}   continue; paid replies are kept`]);
     case "cancelled":
-      return [`it was cancelled: ${end.reason}`];
+      return [`the class was cancelled: ${end.reason}`];
   }
 }

@@ -49,9 +49,7 @@ export async function planClass(
   const config = withSandbox(given, words.sandbox, found.sandbox);
   const workflow = words.workflow ?? (found.workflow === undefined ? undefined : resolve(folder, found.workflow));
   if (workflow === undefined) {
-    throw new UsageError(
-      `${path} does not say by which workflow it is graded. Write 'workflow: FILE' into class.yaml, or say --workflow FILE.`,
-    );
+    throw new UsageError(`${path} names no workflow. Add 'workflow: FILE' to class.yaml, or pass --workflow FILE.`);
   }
   const rubricFile = words.rubric === undefined ? found.rubric : resolve(terminal.cwd, words.rubric);
   const own = rubricFile === undefined ? null : readRubric(resolve(folder, rubricFile), terminal);
@@ -69,7 +67,7 @@ export async function planClass(
   const rubric = own ?? rubricOf(definition);
   if (rubric === null) {
     throw new UsageError(
-      `${basename(workflow)} has no rubric. Add a section '# Rubric' to it, write 'rubric: FILE' into class.yaml, or say --rubric FILE.`,
+      `${basename(workflow)} has no rubric. Add a section '# Rubric' to it, add 'rubric: FILE' to class.yaml, or pass --rubric FILE.`,
     );
   }
   const model = words.model ?? found.model;
@@ -91,7 +89,7 @@ function withTrustedPlaces(head: ClassHead, terminal: Terminal): ClassHead {
   const { from, allow } = repositories;
   const isRemote = /^(?:https|ssh):/i.test(from);
   const reached = /^ssh:/i.test(from)
-    ? "not fetched: over ssh, that would need your keys"
+    ? "not fetched, because ssh would need your keys"
     : "fetched without your token and keys, and only from public addresses";
   const lost = [
     ...(allow.length === 0 ? [] : [`its repositories.allow is ignored: ${countOf(allow.length, "place")}`]),
@@ -99,7 +97,7 @@ function withTrustedPlaces(head: ClassHead, terminal: Terminal): ClassHead {
   ];
   if (lost.length === 0) return head;
   const message = `${file} is not trusted, so ${lost.join(", and ")}.`;
-  const fix = `If you wrote it, or know who did: markmill trust ${head.folder}`;
+  const fix = `If you wrote it, or know its author: markmill trust ${head.folder}`;
   const at = { file, line: 1, column: 1 };
   tell([{ severity: "warning", code: "CLASS_ALLOW_UNTRUSTED", message, fix, at }], terminal);
   const withheld = isRemote ? ({ withheld: true } as const) : {};
@@ -141,7 +139,7 @@ function readRubric(file: string, terminal: Terminal): Rubric | "wrong" {
   try {
     text = readFileSync(file, "utf8");
   } catch {
-    throw new UsageError(`There is no rubric ${file}.`);
+    throw new UsageError(`Rubric ${file} not found.`);
   }
   const { rubric, findings } = readRubricFile(text, file);
   for (const { severity, code, message, fix, at } of findings)
@@ -158,10 +156,10 @@ function rubricOf({ programs, root }: Definition): Rubric | null {
 export function withSandbox(config: Config, flag: string | undefined, written: string | undefined): Config {
   const kind = flag ?? written;
   if (kind === undefined) return config;
-  if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker, jail or none, not '${kind}'.`);
+  if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox must be auto, docker, jail or none, not '${kind}'.`);
   if (kind === "none" && flag === undefined) {
     throw new UsageError(
-      "class.yaml says 'sandbox: none'. Commands run on the bare machine only by the flag --sandbox none.",
+      "class.yaml contains 'sandbox: none'. To run commands without a sandbox, pass the flag --sandbox none.",
     );
   }
   return { ...config, sandbox: { ...config.sandbox, kind, byFlag: true } };

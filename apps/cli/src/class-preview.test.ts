@@ -19,5 +19,5 @@ it("the class preview does not count submissions that wait for a decision as sub
     },
     null,
   );
-  expect(first).toContain("1 work to grade, 2 works to decide first");
+  expect(first).toContain("1 submission to grade, 2 submissions to decide first");
 });

@@ -253,7 +253,7 @@ describe("the results of a class on disk", () => {
     const { out, open, said } = classOf();
     const elsewhere = open();
     await elsewhere.during(async () => undefined);
-    expect(said.join("\n")).toMatch("not on this machine");
+    expect(said.join("\n")).toMatch("this machine cannot find them");
     expect(elsewhere.code(exitCodes.success)).toBe(exitCodes.outOfDate);
     await open().remember({ out, ...md });
     await open().write();
@@ -261,7 +261,7 @@ describe("the results of a class on disk", () => {
     said.length = 0;
     const gone = open();
     await gone.during(async () => undefined);
-    expect(said.join("\n")).toMatch(`the results in ${out} are gone`);
+    expect(said.join("\n")).toMatch(`the results in ${out} no longer exist`);
     expect(gone.code(exitCodes.someNotGraded)).toBe(exitCodes.outOfDate);
     expect(gone.code(exitCodes.budget)).toBe(exitCodes.budget);
   });

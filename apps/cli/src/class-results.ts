@@ -77,7 +77,8 @@ export class ClassResults {
     this.#at = at;
     this.#noteText = noteText(batchId);
     this.#register = new ResultsRegister(at.home, batchId, (error) => {
-      if (!this.#failed) at.terminal.err(`! where results are cannot be remembered: ${describeError(error).message}`);
+      if (!this.#failed)
+        at.terminal.err(`! the place of the results could not be recorded: ${describeError(error).message}`);
       this.#failed = true;
     });
   }
@@ -129,7 +130,7 @@ export class ClassResults {
     const { out } = readClassFacts(batch?.settings.facts);
     if (out === null || (await this.#places()).some((place) => place.out === out)) return;
     if (this.#failed) return;
-    this.#fail(`! the results in ${out} are not on this machine, or gone; there they are out of date`);
+    this.#fail(`! the results in ${out} are out of date: this machine cannot find them`);
   }
 
   /** C1: from now on the files may be outdated. */
@@ -218,7 +219,7 @@ export class ClassResults {
     const { terminal } = this.#at;
     const { out } = place;
     if (place.written !== null && !(await isThere(out))) {
-      this.#fail(`! the results in ${out} are gone, so they were not updated; a copy elsewhere is out of date`);
+      this.#fail(`! the results in ${out} no longer exist and were not updated; any copy of them is out of date`);
       await this.#register.forgetPlace(out);
       return null;
     }
@@ -258,16 +259,16 @@ export class ClassResults {
       await this.#register.forgetExport(entry);
     }
     if (renamed.length === 0) return;
-    this.#at.terminal.err(`! ${countOf(renamed.length, "export")} out of date, renamed:`);
+    this.#at.terminal.err(`! ${countOf(renamed.length, "export")} out of date and renamed:`);
     for (const file of renamed.slice(0, MOST_TOLD)) this.#at.terminal.err(`    ${file}`);
     if (renamed.length > MOST_TOLD) this.#at.terminal.err(`    and ${renamed.length - MOST_TOLD} more`);
-    this.#at.terminal.err(`next: markmill export ${shortId(this.#batchId)} --to …   exports the grades again`);
+    this.#at.terminal.err(`next: markmill export ${shortId(this.#batchId)} --to …   export the grades again`);
   }
 
   #fail(message: string): void {
     this.#failed = true;
     this.#at.terminal.err(message);
-    this.#at.terminal.err(`next: markmill report ${shortId(this.#batchId)} --out DIR   writes results again`);
+    this.#at.terminal.err(`next: markmill report ${shortId(this.#batchId)} --out DIR   write the results again`);
   }
 
   /** The recorded folders, and the one stored with the class: results may have been written before the register existed. */
@@ -306,5 +307,5 @@ export function sheetHash(sheet: GradeSheet): string {
 
 /** The number distinguishes the notes of two commands (C6). */
 function noteText(batchId: string): string {
-  return `The files in this folder may be older than the grades of the class.\n'markmill report ${shortId(batchId)}' writes them again and removes this note.\nNote ${randomUUID().slice(0, 8)}.\n`;
+  return `The files in this folder may be older than the grades of the class.\nTo update them and remove this note, run 'markmill report ${shortId(batchId)}'.\nNote ${randomUUID().slice(0, 8)}.\n`;
 }

@@ -46,7 +46,7 @@ describe("the table of a class", () => {
     const [head = "", ...rest] = classTable(wide, columns);
     const heads = head.split(/ {2,}/).slice(3);
     const note = rest.slice(sheet.rows.length).join(" ");
-    const named = /^Not shown on this width: (.*)\. All columns: markmill status CLASS --wide$/.exec(note)?.[1];
+    const named = /^Hidden columns: (.*)\. To show all columns: markmill status CLASS --wide$/.exec(note)?.[1];
     const hidden = named === undefined ? [] : named.split(", ");
     expect(heads.length + hidden.length).toBe(many.length);
     expect(many.slice(heads.length)).toEqual(hidden);
@@ -58,9 +58,9 @@ describe("the table of a class", () => {
       printClassTable(sheet, { shown, columns: 40, out: (line) => void lines.push(line) }, wide);
       return lines.join("\n");
     };
-    expect(print(true, false)).toMatch("Not shown");
+    expect(print(true, false)).toMatch("Hidden columns");
     for (const text of [print(false, false), print(true, true)]) {
-      expect(text).not.toMatch("Not shown");
+      expect(text).not.toMatch("Hidden columns");
       expect(text).toMatch("structure");
     }
   });

@@ -69,7 +69,7 @@ export function classTable({ rows, criteria, most }: GradeSheet, columns: number
     ...(hidden.length === 0
       ? []
       : foldText(
-          `Not shown on this width: ${hidden.map((id) => fitWidth(id, 20)).join(", ")}. All columns: markmill status CLASS --wide`,
+          `Hidden columns: ${hidden.map((id) => fitWidth(id, 20)).join(", ")}. To show all columns: markmill status CLASS --wide`,
           columns,
         )),
   ];

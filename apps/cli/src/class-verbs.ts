@@ -36,7 +36,7 @@ export async function watchClass(
     return await attendClass(stack, batch.id, { json, works, names, out, home }, terminal, interrupts.signal);
   } finally {
     if (interrupts.signal.aborted)
-      terminal.err(`next: markmill watch ${shortId(batch.id)}   goes on; what was paid for is kept`);
+      terminal.err(`next: markmill watch ${shortId(batch.id)}   continue; paid replies are kept`);
     interrupts.release();
   }
 }
@@ -51,7 +51,7 @@ export async function resumeClass(
   const adopted = await adoptModel(stack, config, batch, flags, terminal);
   try {
     const { runs, jobs } = await stack.tenant.batches.resume(batch.id);
-    terminal.err(`resumed: ${batch.name}${runs === 0 ? "" : `, ${countOf(runs, "run")} that waited`}`);
+    terminal.err(`resumed: ${batch.name}${runs === 0 ? "" : `, ${countOf(runs, "waiting run")}`}`);
     await stack.queues.enqueue(jobs);
     const now = await stack.tenant.batches.get(batch.id);
     return await watchClass(stack, config, now ?? batch, { json, names: true }, terminal);
@@ -69,7 +69,7 @@ export async function cancelClass(
 ): Promise<number> {
   const results = resultsOf(stack, config, batch, terminal);
   const ended = await results.during(() => stack.tenant.batches.cancel(batch.id, reason));
-  terminal.err(`cancelled: ${batch.name}, ${countOf(ended, "run")} ended; grades that stand are kept`);
+  terminal.err(`cancelled: ${batch.name}, ${countOf(ended, "run")} stopped; existing grades are kept`);
   return results.code(exitCodes.success);
 }
 
@@ -80,7 +80,7 @@ export async function pauseClass(
   terminal: Terminal,
 ): Promise<number> {
   await stack.tenant.batches.pause(batch.id, reason);
-  terminal.err(`paused: ${batch.name}; what is under way goes on to its end`);
+  terminal.err(`paused: ${batch.name}; running submissions continue to their end`);
   terminal.err(`next: markmill resume ${shortId(batch.id)}`);
   return exitCodes.success;
 }
@@ -95,7 +95,7 @@ export async function retryClass(
 ): Promise<number> {
   await resultsOf(stack, config, batch, terminal).note();
   const { works } = await stack.tenant.batches.retry(batch.id);
-  terminal.err(works.length === 0 ? "nothing failed" : `${countOf(works.length, "work")} tried again`);
+  terminal.err(works.length === 0 ? "no submission failed" : `${countOf(works.length, "submission")} retried`);
   if (works.length === 0) {
     const results = resultsOf(stack, config, batch, terminal);
     await results.write();
@@ -125,14 +125,14 @@ export async function showClass(
   printClassTable(read.sheet, terminal, wide);
   terminal.err(`${batch.name}: ${tellCounts(statusCounts(read.sheet))}`);
   terminal.err(progressLine(batch));
-  for (const { reason, works } of batch.troubles) terminal.err(`waits: ${works}: ${reason}`);
+  for (const { reason, works } of batch.troubles) terminal.err(`waiting: ${countOf(works, "submission")}: ${reason}`);
   if (batch.state.is !== "open") terminal.err(`${batch.state.is}: ${batch.state.reason}`);
   if (ended(batch) < batch.counts.works - batch.counts.notCounted && batch.state.is === "open")
     terminal.err(`next: markmill watch ${shortId(batch.id)}`);
 }
 
 export function tellNone(what: "run" | "class", terminal: Terminal): void {
-  const next = what === "run" ? "Start one: markmill run FILE" : "Grade one: markmill grade PATH";
+  const next = what === "run" ? "Start a run: markmill run FILE" : "Grade a class: markmill grade PATH";
   terminal.err(`There is no ${what} yet. ${next}`);
 }
 

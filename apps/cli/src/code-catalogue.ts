@@ -37,15 +37,15 @@ type List = Readonly<Record<string, { readonly means: string; readonly fix: stri
 const afterModelFailure = {
   park: "The run waits for the endpoint and takes no edge.",
   hold: "The run waits until it is resumed.",
-  fail: "The activity fails: its failure edge, else ON_FAILED.",
-  retry: "It is asked again a few times, then the activity fails.",
+  fail: "The activity fails. The run takes its failure edge, or goes to ON_FAILED.",
+  retry: "The worker asks again a few times. Then the activity fails.",
 } as const;
 
 export const codeCatalogue: readonly CodeGroup[] = [
   {
     title: "Findings in workflow files",
     about:
-      "Told by 'markmill validate' and before a run starts, with file, line and column. An error: there is no run. A warning: the workflow runs, and --strict makes it an error.",
+      "Reported by 'markmill validate' and at the start of a run, with file, line and column. An error prevents the run. With a warning, the workflow runs; --strict turns it into an error.",
     entries: entriesOf({
       ...findingCodes,
       ...Object.assign({}, ...Object.values(dialects).map(({ codes }) => codes)),
@@ -53,22 +53,23 @@ export const codeCatalogue: readonly CodeGroup[] = [
   },
   {
     title: "Findings at the start of a run",
-    about: "Told before a run starts. An error: there is no run. A warning: it starts, and its record says it.",
+    about:
+      "Reported before a run starts. An error prevents the run. With a warning, the run starts and its record contains the warning.",
     entries: entriesOf({ ...startFindingCodes, ...noteCodes }),
   },
   {
     title: "Failures of a run",
     about:
-      "The reason of an activity's or a run's end. A failed activity takes its failure edge, else the run goes to ON_FAILED and ends FAILED.",
+      "The reason why an activity or a run ended. After a failed activity, the run takes its failure edge. Without one, the run goes to ON_FAILED and ends FAILED.",
     entries: entriesOf(failureCodes).map((entry) =>
       isLimit(entry)
-        ? { ...entry, next: "No failure edge is taken: the run goes to ON_FAILED and ends FAILED." }
+        ? { ...entry, next: "The run takes no failure edge. It goes to ON_FAILED and ends FAILED." }
         : entry,
     ),
   },
   {
     title: "Failures found by the worker",
-    about: "The reason of an activity's end, beside those above.",
+    about: "More reasons why an activity ended.",
     entries: entriesOf(workerFailureCodes),
   },
   {
@@ -84,82 +85,82 @@ export const codeCatalogue: readonly CodeGroup[] = [
   {
     title: "Failures of tools",
     about:
-      "Told to the model as the tool's result, and noted; or the reason why an activity fails. The run's tool calls (`markmill history`) show each.",
+      "The model gets the code as the tool's result, or the activity fails with it. The run's tool calls (`markmill history`) show each failure.",
     entries: entriesOf(toolFailureCodes),
   },
   {
     title: "Failures of the sandbox",
     about:
-      "Never the student's fault and never an exit code. What may pass is tried again or waited for; what cannot fails the activity.",
+      "A failure of the sandbox is never the student's fault and never an exit code. If the trouble may pass, the worker retries or waits. Otherwise, the activity fails.",
     entries: entriesOf(sandboxErrorCodes),
   },
   {
     title: "Warnings of a run",
-    about: "They stand in the run's record and change nothing of its course.",
+    about: "The run's record contains the warning. A warning does not change what the run does.",
     entries: entriesOf(warningCodes),
   },
   {
-    title: "Submissions that are not taken",
-    about: "Nothing was written; there is no run.",
+    title: "Refused submissions",
+    about: "Nothing was stored, and no run was started.",
     entries: entriesOf(submissionErrorCodes),
   },
   {
     title: "Findings in the files of a class",
     about:
-      "Told with file, line and column when a class is read. An error: nothing is started. A warning: the class goes on without what it names.",
+      "Reported with file, line and column when a class is read. After an error, nothing starts. After a warning, the class continues without the named part.",
     entries: entriesOf({ ...classFindingCodes, ...rubricFindingCodes }),
   },
   {
-    title: "Findings when grades are handed over",
+    title: "Findings when grades are exported",
     about:
-      "An error: no file is written. A warning: the files are written, and it is worth a look before they are uploaded.",
+      "After an error, no file is written. After a warning, the files are written; check them before you upload them.",
     entries: entriesOf(exportFindingCodes),
   },
   {
     title: "Configuration",
-    about: "Nothing is started until it is corrected.",
+    about: "Nothing starts until you correct it.",
     entries: entriesOf(configFindingCodes),
   },
   {
     title: "Model catalogues and scripts",
-    about: "Findings in MODELS_FILE and in a script of replies, with file, line and column. Nothing is started.",
+    about: "Findings in MODELS_FILE and in a script of replies, with file, line and column. Nothing starts.",
     entries: entriesOf({ ...modelFileCodes, ...scriptFileCodes, ...scriptedServerCodes }),
   },
   {
     title: "The database",
-    about: "Runs are not harmed: what was committed stands, and goes on when the database does.",
+    about: "Runs lose nothing. Committed state is kept, and the runs continue when the database is available again.",
     entries: entriesOf(storeErrorCodes),
   },
   {
     title: "The queue",
-    about: "Runs are not harmed: what is due is enqueued again.",
+    about: "Runs lose nothing. The supervisor enqueues due activities again.",
     entries: entriesOf(queueErrorCodes),
   },
   {
     title: "Health of processes",
     about:
-      "Told by /health/ready, beside the codes of the database, the queue and the sandbox. A process that is not ready is given no new work.",
+      "Reported by /health/ready, together with the codes of the database, the queue and the sandbox. A process that is not ready gets no new jobs.",
     entries: entriesOf(healthCodes),
   },
   {
     title: "The embedded Postgres",
-    about: "The command ends; the data is not harmed.",
+    about: "The command ends. No data is lost.",
     entries: entriesOf(embeddedPostgresErrorCodes),
   },
   {
     title: "Commands",
-    about: "The command ends without having changed anything.",
+    about: "The command ends and has changed nothing.",
     entries: entriesOf({ ...stackErrorCodes, ...commandCodes, ...systemErrorCodes }),
   },
   {
     title: "Problems of the API",
-    about: "The code of a problem document, whose hint says what to do; or what a client finds by itself.",
+    about: "The code of a problem document, whose hint tells what to do, or an error that a client detects itself.",
     entries: [
       ...Object.entries(problemCodes).map(([code, [status, title]]) => ({
         code,
         means: `${title}.`,
         next: `HTTP ${status}.`,
-        fix: "As the problem's hint says.",
+        fix: "Follow the hint of the problem document.",
       })),
       ...entriesOf(clientProblemCodes),
     ],

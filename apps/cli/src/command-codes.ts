@@ -1,19 +1,19 @@
 /** Errors that the command line itself detects. */
 export const commandCodes = {
-  RUN_NOT_FOUND: { means: "There is no such run.", fix: "`markmill status` lists the latest runs." },
+  RUN_NOT_FOUND: { means: "The run does not exist.", fix: "`markmill status` lists the latest runs." },
   RUN_ENDED: {
-    means: "The run has ended well; there is nothing to resume.",
-    fix: "`markmill retry RUN --from NODE` does a part of it again.",
+    means: "The run succeeded, so it cannot be resumed.",
+    fix: "`markmill retry RUN --from NODE` repeats a part of it.",
   },
-  ASK_NOT_FOUND: { means: "The run asks nobody anything now.", fix: "`markmill status RUN` shows how it stands." },
+  ASK_NOT_FOUND: { means: "The run has no open question.", fix: "`markmill status RUN` shows its state." },
   ASK_CLOSED: {
-    means: "The question was answered already, or its time is over.",
-    fix: "`markmill status RUN` shows how it stands.",
+    means: "The question was already answered, or it expired.",
+    fix: "`markmill status RUN` shows its state.",
   },
-  BATCH_NOT_FOUND: { means: "There is no such class.", fix: "`markmill status --batches` lists the latest ones." },
+  BATCH_NOT_FOUND: { means: "The class does not exist.", fix: "`markmill status --batches` lists the latest classes." },
   CLASS_CANCELLED: {
-    means: "The class was cancelled, so nothing more of it is begun.",
-    fix: "`markmill resume BATCH` begins again where it was.",
+    means: "The class was cancelled, so no new submission starts.",
+    fix: "`markmill resume BATCH` continues the class.",
   },
   CLASS_CHOICE: {
     means: "`--counts` does not name one student of the class.",
@@ -24,69 +24,69 @@ export const commandCodes = {
     fix: "Run the same command again.",
   },
   CLASS_IS_TABLE: {
-    means: "The batch is a table of runs (.cfg.json), which has results and no grades.",
-    fix: "`markmill watch BATCH` writes its results again; `markmill retry BATCH` tries again what failed.",
+    means: "The batch is a table of runs (.cfg.json). It has results, but no grades.",
+    fix: "`markmill watch BATCH` writes its results again. `markmill retry BATCH` retries its failed runs.",
   },
   CLASS_PAUSED: {
-    means: "The class is paused, by a person or since its budget is spent, so nothing more of it is begun.",
-    fix: "`markmill resume BATCH` goes on with it.",
+    means: "The class is paused, by a person or because its budget is spent. No new submission starts.",
+    fix: "`markmill resume BATCH` continues the class.",
   },
   CLASS_SANDBOX: {
-    means: "The class's workflow runs commands, and this machine has no sandbox for them.",
-    fix: "`markmill doctor` checks this machine and says what to do.",
+    means: "The class's workflow runs commands, but this machine has no sandbox for them.",
+    fix: "`markmill doctor` checks this machine and shows what to do.",
   },
   EXPORT_NOT_RELEASED: {
-    means: "No grade of the class is released, and only released grades are exported.",
-    fix: "`markmill release BATCH` releases the grades; `markmill export --draft` exports them as drafts.",
+    means: "No grade of the class is released. Only released grades are exported.",
+    fix: "`markmill release BATCH` releases the grades. `markmill export --draft` exports them as drafts.",
   },
   MODEL_UNPRICED: {
-    means: "There is a budget, and the price of the model is not known.",
-    fix: "Describe the model with its price in models.yaml (MODELS_FILE), or leave the budget out.",
+    means: "The class or run has a budget, but the price of the model is unknown.",
+    fix: "Add the model and its price to models.yaml (MODELS_FILE), or remove the budget.",
   },
   STUDENT_NOT_FOUND: {
-    means: "Nobody in the class is called that, or several are.",
-    fix: "Name a student by the key, the id or the whole name; `markmill status BATCH` lists them.",
+    means: "The name matches no student of the class, or several.",
+    fix: "Name a student by the key, the id or the whole name. `markmill status BATCH` lists the students.",
   },
   STUDENT_UNDECIDED: {
     means:
-      "A student has several submissions, and it is not decided which one counts. So a mark would belong to none of them.",
+      "A student has several submissions, and no one has decided which one counts. A mark would belong to none of them.",
     fix: "Decide with `markmill grade PATH --counts STUDENT=SUBMISSION`, or name the submission by its key.",
   },
   REVIEW_NO_PROPOSAL: {
-    means: "Of this work nothing is proposed, so there is nothing to accept.",
-    fix: "`markmill override` enters points by hand; `markmill retry BATCH` tries to grade it again.",
+    means: "The submission has no proposed grade, so nothing can be accepted.",
+    fix: "`markmill override` sets points by hand. `markmill retry BATCH` grades the submission again.",
   },
   CLASS_RUBRIC_CHANGED: {
     means: "The rubric of a graded class has changed, and the change would void grades.",
-    fix: "Read what it voids. `markmill grade PATH --yes` uses the changed rubric; or change it back.",
+    fix: "Read which grades it voids. `markmill grade PATH --yes` uses the changed rubric. Otherwise, change the rubric back.",
   },
   OVERRIDE_OTHER_MARK: {
-    means: "The mark that was to be replaced is not the one that stands.",
-    fix: "Look at the work again: `markmill review --student WHO` shows the marks with their ids.",
+    means: "The mark in `--replace` is not the mark that counts now.",
+    fix: "Read the submission again: `markmill review --student WHO` shows the marks with their ids.",
   },
   OVERRIDE_UNSEEN: {
-    means: "A mark that another person gave would be replaced.",
-    fix: "Look at that mark; `markmill override … --replace ID` replaces it.",
+    means: "The command would replace a mark that another person gave.",
+    fix: "Read that mark. `markmill override … --replace ID` replaces it.",
   },
   REVIEW_NOT_YOURS: {
-    means: "There is no acceptance of yours that could be taken back.",
+    means: "You have no acceptance that you could take back.",
     fix: "`markmill review --student WHO --undo --entry ID` takes back the acceptance of another person.",
   },
   REVIEW_OTHER_TRY: {
-    means: "The work was graded again since the proposal was shown.",
-    fix: "Look at the new proposal: `markmill review --student WHO`.",
+    means: "The submission was graded again after the proposal was shown.",
+    fix: "Read the new proposal: `markmill review --student WHO`.",
   },
   UP_FAILED: {
     means: "The stack did not start in the background.",
-    fix: "`markmill up` without --detach shows it happen.",
+    fix: "Run `markmill up` without --detach to see the error.",
   },
-  DOWN_TIMEOUT: { means: "The stack does not end.", fix: "End its process by hand; no data is lost." },
+  DOWN_TIMEOUT: { means: "The stack did not stop.", fix: "End its process by hand. No data is lost." },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 
 /** Notes about a run that are returned with its request, in addition to the findings of its start. */
 export const noteCodes = {
   SUBMISSION_NOTE: {
-    means: "Something of the submission was left out or changed when it was read, such as a link that leads out of it.",
-    fix: "Read the message; hand in the file itself if it matters.",
+    means: "A part of the submission was skipped or changed when it was read, such as a link that leads out of it.",
+    fix: "Read the message. If the part matters, submit the file itself.",
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;

@@ -43,7 +43,7 @@ describe("a choice of which submission counts", () => {
       "markmill grade '/tmp/my class' --model gpt-5 --counts '1=it'\\''s a'",
       "markmill grade '/tmp/my class' --model gpt-5 --counts '1=it'\\''s b'",
     ]);
-    expect(() => requireDecided("1", works, batch)).toThrow("not decided");
+    expect(() => requireDecided("1", works, batch)).toThrow("no one has decided");
     expect(settlingCommands("2", works, batch)).toEqual([]);
     requireDecided("2", works, batch);
     requireDecided(null, works, batch);

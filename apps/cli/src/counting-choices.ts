@@ -80,10 +80,10 @@ export function requireDecided(student: string | null, works: readonly BatchWork
   const commands = settlingCommands(student, works, batch);
   throw new CommandError(
     "STUDENT_UNDECIDED",
-    `It is not decided which submission counts for ${student}, so nothing was changed: ${open.map(({ label, key }) => `${label} (${key})`).join(", ")}.`,
+    `Nothing was changed, because no one has decided which submission counts for ${student}: ${open.map(({ label, key }) => `${label} (${key})`).join(", ")}.`,
     commands.length > 0
       ? `Decide first: ${commands.map((command) => `'${command}'`).join(" or ")}. Or name the submission by its key instead of the student.`
-      : "Save the class again with `countsFor` in its works. Or name the submission by its key instead of the student.",
+      : "Save the class again with `countsFor` in its submissions. Or name the submission by its key instead of the student.",
   );
 }
 
@@ -111,8 +111,8 @@ function readChoice(
   throw new CommandError(
     "CLASS_CHOICE",
     text.includes("=")
-      ? `Nobody in the class is called ${text.slice(0, text.indexOf("="))}, or several students are. Nothing was changed.`
-      : `--counts ${text} does not say whose submission it is. Nothing was changed.`,
+      ? `${text.slice(0, text.indexOf("="))} matches no student or several students in the class. Nothing was changed.`
+      : `--counts ${text} names no student. Nothing was changed.`,
     "Write --counts STUDENT=SUBMISSION: the student's key or id, and the name of the folder or file.",
   );
 }

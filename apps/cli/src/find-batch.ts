@@ -18,8 +18,8 @@ export async function findBatch(tenant: TenantStore, wanted: string | undefined,
     "BATCH_NOT_FOUND",
     wanted === undefined || wanted === "last" ? "There is no class yet." : `There is no class ${wanted}.`,
     wanted === undefined || wanted === "last"
-      ? "Grade one: markmill grade PATH"
-      : "'markmill status --batches' lists the latest ones.",
+      ? "Grade a class: markmill grade PATH"
+      : "'markmill status --batches' lists the latest classes.",
   );
 }
 
@@ -30,8 +30,8 @@ export async function findClass(tenant: TenantStore, wanted: string | undefined,
   if (!isTable(batch)) return batch;
   throw new CommandError(
     "CLASS_IS_TABLE",
-    `${batch.name} is a table of runs (.cfg.json): it has results, and no grades.`,
-    `'markmill watch ${batch.id}' writes its results again; 'markmill retry ${batch.id}' tries again what failed.`,
+    `${batch.name} is a table of runs (.cfg.json). It has results, but no grades.`,
+    `'markmill watch ${batch.id}' writes its results again; 'markmill retry ${batch.id}' retries its failed runs.`,
   );
 }
 
@@ -52,7 +52,7 @@ export async function batchMeant(tenant: TenantStore, wanted: string, cwd: strin
   if (found === null || isWholeId(wanted) || !isEndOrBeginning(found.id, wanted)) return found;
   const runs = await runsWith(tenant.runs, wanted);
   if (runs.length === 0) return found;
-  throw new UsageError(`'${wanted}' fits a class and a run:\n${listCandidates([found, ...runs])}`);
+  throw new UsageError(`'${wanted}' matches a class and a run:\n${listCandidates([found, ...runs])}`);
 }
 
 function isEndOrBeginning(id: string, word: string): boolean {
@@ -75,7 +75,7 @@ async function findBatchIfAny({ batches }: TenantStore, wanted: string, cwd: str
   const found = await batches.list({ idPart: id }, { limit: mostCandidates + 1 });
   const [only, ...more] = found.batches.filter((batch) => hasIdPart(batch, id));
   if (only === undefined) return null;
-  if (more.length > 0) throw new UsageError(`'${wanted}' fits several classes:\n${listCandidates([only, ...more])}`);
+  if (more.length > 0) throw new UsageError(`'${wanted}' matches several classes:\n${listCandidates([only, ...more])}`);
   return await batches.get(only.id);
 }
 

@@ -17,15 +17,15 @@ async function resolveRunId(runs: TenantRuns, wanted: string): Promise<string> {
   if (wanted.toLowerCase() === "last") {
     const newest = (await runs.list({ roots: true }, { limit: 1 })).runs[0];
     if (newest !== undefined) return newest.id;
-    throw new CommandError("RUN_NOT_FOUND", "There is no run yet.", "Start one: markmill run FILE");
+    throw new CommandError("RUN_NOT_FOUND", "There is no run yet.", "Start a run: markmill run FILE");
   }
   if (/^[0-9a-f-]{0,3}$/i.test(wanted)) {
-    throw new UsageError(`'${wanted}' is too short: give at least 4 characters of the end of a run's id.`);
+    throw new UsageError(`'${wanted}' is too short. Type at least the last 4 characters of a run's id.`);
   }
   const [only, ...more] = await runsWith(runs, wanted);
   if (only === undefined) throw notFound(wanted);
   if (more.length === 0) return only.id;
-  throw new UsageError(`'${wanted}' fits several runs:\n${listCandidates([only, ...more])}`);
+  throw new UsageError(`'${wanted}' matches several runs:\n${listCandidates([only, ...more])}`);
 }
 
 /** Runs whose id ends or begins with these characters; at most one more than are shown. */

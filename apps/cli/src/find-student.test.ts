@@ -25,7 +25,7 @@ describe("finding a student", () => {
 
   it("asks again if several or no students match", () => {
     const twins = [...members, { key: "5", name: "Ada King" }];
-    expect(() => findWork("nobody", members, works)).toThrow("Nobody");
+    expect(() => findWork("nobody", members, works)).toThrow("No student");
     expect(() => findWork("Max", members, works)).toThrow("handed in nothing");
     expect(() =>
       findWork(

@@ -31,7 +31,7 @@ export function findWork(
   });
   const near = found.length > 0 ? found : members.filter(({ name }) => words(name).includes(plain(wanted)));
   const [only, ...more] = near;
-  if (only === undefined) throw unknown(`Nobody in the class is called ${wanted}.`);
+  if (only === undefined) throw unknown(`No student in the class is called ${wanted}.`);
   if (more.length > 0) {
     throw unknown(
       `'${wanted}' could be ${near
@@ -89,6 +89,6 @@ function unknown(message: string): CommandError {
   return new CommandError(
     "STUDENT_NOT_FOUND",
     message,
-    "Name a student by the id, the e-mail address or the whole name, or the work by its key, such as 4102#1.",
+    "Name a student by the id, the e-mail address or the whole name, or a submission by its key, such as 4102#1.",
   );
 }

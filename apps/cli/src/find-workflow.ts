@@ -24,7 +24,7 @@ export function findWorkflow(
 ): FoundWorkflow {
   const absolute = resolve(cwd, file);
   const stat = statSync(absolute, { throwIfNoEntry: false });
-  if (stat?.isDirectory()) throw new UsageError(`${file} is a folder; name a workflow file in it.`);
+  if (stat?.isDirectory()) throw new UsageError(`${file} is a folder. Name a workflow file in it.`);
   const base = root === undefined ? folderOf(absolute, cwd) : resolve(cwd, root);
   const workspace = openWorkspace(base, { closed: [resolve(findProject(cwd), processHome())] });
   const path = relative(base, absolute).split(sep).join("/");
@@ -40,7 +40,7 @@ function folderOf(absolute: string, cwd: string): string {
   if (absolute.startsWith(cwd.endsWith(sep) ? cwd : cwd + sep)) return cwd;
   const folder = dirname(absolute);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    throw new UsageError(`There is no folder for ${basename(absolute)}: ${folder}`);
+    throw new UsageError(`The folder of ${basename(absolute)} does not exist: ${folder}`);
   }
   return folder;
 }

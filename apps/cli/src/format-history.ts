@@ -31,7 +31,7 @@ export interface RunRecord {
 const turnings = {
   "run.stopped": "Stopped",
   "run.resumed": "Resumed",
-  "run.admitted": "Began, after it was queued",
+  "run.admitted": "Started after it was queued",
 } as const;
 
 export function formatHistory(record: RunRecord): string {
@@ -169,7 +169,7 @@ function entriesOf({ run, program, history, calls, toolCalls, callees }: RunReco
           caption: "Forked",
           status: statusOf(state),
           at,
-          lines: [`All before this was taken over from run ${event.from}, up to its event ${event.seq}.`],
+          lines: [`Everything before this was copied from run ${event.from}, up to its event ${event.seq}.`],
         });
         break;
     }
@@ -204,8 +204,10 @@ function fateOf(
 ): string {
   if (event.type === "activity.failed" && again !== null) {
     const { attempt } = event.activity;
-    if (again.parked === undefined) return `, try ${attempt} failed`;
-    return again.parked.held ? `, try ${attempt}: waits to be resumed` : `, try ${attempt}: waits for the model`;
+    if (again.parked === undefined) return `, attempt ${attempt} failed`;
+    return again.parked.held
+      ? `, attempt ${attempt}: waits to be resumed`
+      : `, attempt ${attempt}: waits for the model`;
   }
   return failed || event.type === "activity.failed" ? ", failed" : "";
 }
@@ -293,7 +295,7 @@ function activityLines(
             ? []
             : ["..."]
           : output.text.trim() === ""
-            ? ["No Output"]
+            ? ["No output"]
             : ["Output:", ...fenced(output.text, "sh")]),
         ...(output === null ? [] : [`Exit code: ${output.exitCode} (${countOf(output.commands, "command")})`]),
       ];
@@ -329,7 +331,7 @@ function activityLines(
 
 function toolLines({ name, arguments: given, attempt, state, result, failure, ms }: StoredToolCall): string[] {
   const took = ms === null ? "" : `, ${formatElapsed(ms)}`;
-  const tried = attempt > 1 ? `, try ${attempt}` : "";
+  const tried = attempt > 1 ? `, attempt ${attempt}` : "";
   const end = { begun: "begun", done: "done", failed: "failed" }[state];
   return [
     `Tool \`${inline(name).replaceAll("`", "'")}\` (${end}${tried}${took}):`,

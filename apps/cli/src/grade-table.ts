@@ -53,7 +53,7 @@ export async function gradeTable(
   if (manner.dryRun) return preview(plan, manner.json, terminal);
   if (manner.detach && (plan.setup !== null || plan.cleanup !== null)) {
     throw new UsageError(
-      "--detach leaves before anything has ended, and this table says what runs before or after all others. Leave --detach out.",
+      "--detach cannot be used, because this table names commands that run before or after all others. Remove --detach.",
     );
   }
   const config = await acceptWalls(plan.definitions, given, terminal);
@@ -72,8 +72,8 @@ export async function gradeTable(
     if (before?.state.is === "cancelled") {
       throw new CommandError(
         "CLASS_CANCELLED",
-        `This table was cancelled: ${before.state.reason}`,
-        `'markmill resume ${before.id}' begins again where it was.`,
+        `This table of runs was cancelled: ${before.state.reason}`,
+        `'markmill resume ${before.id}' continues it.`,
       );
     }
     for (const row of [...plan.rows, plan.setup, plan.cleanup])
@@ -129,7 +129,7 @@ export async function gradeTable(
     await stack.close();
     await stopScript();
     if (interrupts.signal.aborted && begun) {
-      terminal.err("next: the same command again goes on where it was; what was paid for is kept");
+      terminal.err("next: run the same command again to continue; no model call is paid for twice");
     }
     interrupts.release();
   }
@@ -212,9 +212,9 @@ function tellBegun(
   { name, rows }: TablePlan,
   terminal: Terminal,
 ): void {
-  terminal.err(`${saved.created ? "" : "going on with "}${name}: ${countOf(rows.length, "run")}`);
+  terminal.err(`${saved.created ? "" : "continuing "}${name}: ${countOf(rows.length, "run")}`);
   if (saved.otherDefinition > 0) {
-    terminal.err(`! ${countOf(saved.otherDefinition, "run")} of another version of a workflow stay as they are`);
+    terminal.err(`! ${countOf(saved.otherDefinition, "run")} with another version of a workflow not changed`);
   }
 }
 
@@ -232,6 +232,6 @@ function preview(plan: TablePlan, json: boolean, terminal: Terminal): number {
       terminal.out(`  ${rowName(row)}: ${row.workflow} ${values.join(" ")}`.replaceAll("\n", " "));
     }
   }
-  terminal.err("nothing was begun: --dry-run");
+  terminal.err("nothing was started: --dry-run");
   return exitCodes.success;
 }

@@ -41,7 +41,7 @@ describe("grades by people", () => {
       ["names", 3, 2 / 3, 0.333333333],
       ["total", 4, 0.25, 0.75],
     ]);
-    expect(agreementTable(rows)[1]).toBe("tests          4   75 %    100 %  0.25  0.98  0.98     +0.25");
+    expect(agreementTable(rows)[1]).toBe("tests                4   75 %    100 %  0.25  0.98  0.98     +0.25");
   });
 
   it("need a column for students and one for points", () => {
@@ -70,11 +70,11 @@ describe("grades by people", () => {
     it.each([
       ["an id is no participant number and no login", "id,total\n4102,1\n4101,2\n", { 4102: 1, 4101: 2 }],
       [
-        "a participant number is no id",
+        "a participant number is not an id",
         "Identifier;total\nParticipant 4101;1\nParticipant 4102;2\n",
         { 4102: 1, 4101: 2 },
       ],
-      ["a login is no id", "login,total\n4102,1\n", { 4101: 1 }],
+      ["a login is not an id", "login,total\n4102,1\n", { 4101: 1 }],
       ["the key of the class", "key,total\n4102,1\n", { 4102: 1 }],
       ["a column student with keys", "student,total\n4102,1\n", { 4102: 1 }],
       ["a column student with names", "student,total\nAlan Turing,1\n", { 4101: 1 }],

@@ -151,7 +151,7 @@ export function agreementRows(
 export function agreementTable(rows: readonly AgreementRow[]): string[] {
   const percent = (share: number) => `${Math.round(share * 100)} %`;
   const number = (value: number | null) => (value === null ? "–" : scalePoints(value, 1, 1, 2).toFixed(2));
-  const lines = [["criterion", "works", "exact", "≤1 step", "MAE", "r", "ICC", "leniency"]];
+  const lines = [["criterion", "submissions", "exact", "≤1 step", "MAE", "r", "ICC", "leniency"]];
   for (const { criterion, agreement: found } of rows) {
     if (found === null) continue;
     const { pairs, exact, withinOneStep, mae, correlation, icc, leniency } = found;

@@ -24,7 +24,7 @@ export function listCandidates(
   all: readonly { readonly id: string; readonly name: string; readonly createdAt: Date }[],
 ): string {
   const lines = all.slice(0, mostCandidates).map(({ id, name, createdAt }) => `  ${id}  ${stamp(createdAt)}  ${name}`);
-  return [...lines, ...(all.length > mostCandidates ? ["  …"] : []), "Give more characters, or the whole id."].join(
+  return [...lines, ...(all.length > mostCandidates ? ["  …"] : []), "Type more characters or the whole id."].join(
     "\n",
   );
 }

@@ -9,7 +9,7 @@ import { terminalLog } from "./terminal-log.ts";
 
 export function tellHowToContinue(terminal: Terminal, runId: string): void {
   terminal.err(`run: ${runId}`);
-  terminal.err(`next: markmill watch ${shortId(runId)}   continues it; what was paid for is kept`);
+  terminal.err(`next: markmill watch ${shortId(runId)}   continue it; paid replies are kept`);
 }
 
 /** Starts a worker in the background that ends when the run or the class has ended. Its log contains no names and no grades of a class. */

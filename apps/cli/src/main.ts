@@ -48,8 +48,8 @@ async function main(given: readonly string[]): Promise<number> {
     // Imported only here, because the import loads the parsers of all dialects.
     const { suggest } = await import("@markmill/definition");
     const near = suggest(name, Object.keys(commands));
-    terminal.err(`markmill: there is no command '${name}'.${near === null ? "" : ` Did you mean '${near}'?`}`);
-    terminal.err("Run 'markmill --help' for the list.");
+    terminal.err(`markmill: unknown command '${name}'.${near === null ? "" : ` Did you mean '${near}'?`}`);
+    terminal.err("Run 'markmill --help' for a list of commands.");
     return exitCodes.usage;
   }
   try {
@@ -64,7 +64,7 @@ async function main(given: readonly string[]): Promise<number> {
   } catch (error) {
     if (isWrongUse(error)) {
       terminal.err(`markmill ${name}: ${wordsOf(error)}`);
-      terminal.err(`Run 'markmill ${name} --help' for its use.`);
+      terminal.err(`Run 'markmill ${name} --help' for usage.`);
       return exitCodes.usage;
     }
     const { tellError } = await import("@markmill/stack");
@@ -78,7 +78,7 @@ async function tellServerUnused(name: string): Promise<void> {
   const { readProcessConfig } = await import("@markmill/config");
   const reading = readProcessConfig(terminal.cwd);
   if (!reading.ok || reading.config.server === null) return;
-  terminal.err(`note: '${name}' is about this machine; the server at MARKMILL_URL has no part in it`);
+  terminal.err(`note: '${name}' acts on this machine; it does not use the server at MARKMILL_URL`);
 }
 
 /**
@@ -107,33 +107,33 @@ function wordsOf({ message }: Error): string {
   const [, flag] = /^Option '(?:-\w, )?(--[\w-]+)(?![\w-])[^']*' argument is ambiguous/.exec(message) ?? [];
   return flag === undefined
     ? message
-    : `${flag} needs a value. If the value begins with '-', write it with '=': ${flag}='-…'.`;
+    : `${flag} needs a value. If the value starts with '-', write it with '=': ${flag}='-…'.`;
 }
 
 function overview(): string {
   const width = Math.max(...Object.keys(commands).map((name) => name.length));
   const list = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
   return [
-    "markmill runs AI workflows durably: Markdown with a Mermaid flowchart in,",
-    "graded submissions out.",
+    "Grade a class with AI, or run any AI workflow, and lose no work in a crash.",
+    "A workflow is a Markdown file with a Mermaid flowchart.",
     "",
     "Usage: markmill COMMAND [ARGUMENTS]",
     "",
     ...list,
     "",
     "Examples:",
-    "  markmill grade sheet3/                          a class, or an export of one",
+    "  markmill grade sheet3/                          grade a class",
     "  markmill run grade.wf.md STUDENT=Ada --submission ada/ --budget 0.50",
-    "  markmill run grade.wf.md --script replies.yaml  without a real model",
+    "  markmill run grade.wf.md --script replies.yaml  use a scripted model",
     "  markmill validate *.wf.md",
     "  markmill watch last",
     "",
     "Exit codes: 0 success, 1 failed, 2 wrong use, 3 some not graded,",
     "5 limit reached, 6 invalid, 7 no sandbox, 8 to be resumed, 130 interrupted.",
-    "A RUN is an id, its end (4 characters or more), its beginning (8 or more), or",
-    "'last'. --debug shows where an error comes from; --no-env-file takes no setting",
-    "from .env.",
-    "'markmill COMMAND --help' tells more.",
+    "RUN is 'last', an id, its last 4 or more characters, or its first 8 or more.",
+    "Options for all commands: --debug prints the stack trace of an error;",
+    "--no-env-file ignores the .env file.",
+    "Run 'markmill COMMAND --help' for more about a command.",
   ].join("\n");
 }
 

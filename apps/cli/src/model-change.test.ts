@@ -50,7 +50,7 @@ describe("the line about submissions that start again", () => {
 
   it("names the script or the model", () => {
     expect([answererOf("a.yaml", "m"), answererOf(null, "m"), answererOf(null, null)]).toEqual([
-      ...["the script a.yaml", "m", "the present settings"],
+      ...["the script a.yaml", "m", "the current settings"],
     ]);
   });
 });

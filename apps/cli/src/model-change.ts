@@ -39,5 +39,5 @@ export function restartLine(
 /** The name of the current model or script for people. */
 export function answererOf(script: string | null, model: string | null): string {
   if (script !== null) return `the script ${script}`;
-  return model ?? "the present settings";
+  return model ?? "the current settings";
 }

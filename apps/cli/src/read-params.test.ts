@@ -42,8 +42,8 @@ describe("the parameters of a run", () => {
     expect(readParamFile("p.yaml", cwd)).toEqual({ A: "two\nlines\n" });
     expect(readParamFile("p.env", cwd)).toEqual({ A: "x y", B: "z" });
     expect(() => readParamFile("bad.json", cwd)).toThrow("A in bad.json is a list or an object");
-    expect(() => readParamFile("list.yaml", cwd)).toThrow("must hold names with values");
-    expect(() => readParamFile("none.env", cwd)).toThrow("There is no file none.env");
+    expect(() => readParamFile("list.yaml", cwd)).toThrow("must contain names with values");
+    expect(() => readParamFile("none.env", cwd)).toThrow("File none.env not found");
   });
 
   it("can name a file below the working directory or the workflow's folder", () => {
@@ -58,12 +58,12 @@ describe("the parameters of a run", () => {
     ["../elsewhere/secret", "outside"],
     ["link", "outside"],
     ["/etc/hostname", "outside"],
-    ["nowhere", "there is no file"],
+    ["nowhere", "file nowhere not found"],
     ["large", "1.0 MiB"],
     ["binary", "not UTF-8"],
     [".", "outside"],
-    [".env", "dot-files"],
-    ["notes", "dot-files"],
+    [".env", "hidden files"],
+    ["notes", "hidden files"],
   ])("refuse file:%s: %s", (path, why) => {
     expect(() => readFileValues({ A: `file:${path}` }, places())).toThrow(why);
   });

@@ -39,7 +39,7 @@ export function readParamFile(file: string, cwd: string): Record<string, string>
     throw new UsageError(`${file} cannot be read: ${error instanceof Error ? error.message : error}`);
   }
   if (data === null || data === undefined) return {};
-  if (typeof data !== "object" || Array.isArray(data)) throw new UsageError(`${file} must hold names with values.`);
+  if (typeof data !== "object" || Array.isArray(data)) throw new UsageError(`${file} must contain names with values.`);
   return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, plain(value, `${name} in ${file}`)]));
 }
 
@@ -63,20 +63,21 @@ function readConfined(
 ): string {
   const candidates = [...new Set([resolve(cwd, path), resolve(root, path)])];
   const found = candidates.find((candidate) => statSync(candidate, { throwIfNoEntry: false }) !== undefined);
-  if (found === undefined)
-    throw new UsageError(`${name}: there is no file ${path} (looked at ${candidates.join(", ")}).`);
+  if (found === undefined) throw new UsageError(`${name}: file ${path} not found (searched ${candidates.join(", ")}).`);
   const real = realpathSync(found);
   const inside = [cwd, root].some((place) => isBelow(real, realpathSync(place)));
   if (!inside) {
     throw new UsageError(
-      `${name}: ${path} lies outside the workflow's folder and the working directory; copy it there.`,
+      `${name}: ${path} is outside the workflow's folder and the working directory. Copy it into one of them.`,
     );
   }
   const named = [cwd, root].some(
     (place) => isProtectedBelow(found, place) || isProtectedBelow(real, realpathSync(place)),
   );
   if (named) {
-    throw new UsageError(`${name}: ${path} is not read: dot-files and key files are no values. Copy what is needed.`);
+    throw new UsageError(
+      `${name}: ${path} was not read, because hidden files and key files cannot be values. Copy the needed text to another file.`,
+    );
   }
   return readText(real, path);
 }
@@ -91,10 +92,10 @@ function isBelow(path: string, folder: string): boolean {
 
 function readText(path: string, shown: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) throw new UsageError(`There is no file ${shown}.`);
+  if (stat === undefined) throw new UsageError(`File ${shown} not found.`);
   if (!stat.isFile()) throw new UsageError(`${shown} is not a file.`);
   if (stat.size > mostBytes) {
-    throw new UsageError(`${shown} has ${formatBytes(stat.size)}; a value may have ${formatBytes(mostBytes)}.`);
+    throw new UsageError(`${shown} has ${formatBytes(stat.size)}. A value may have at most ${formatBytes(mostBytes)}.`);
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
@@ -108,5 +109,5 @@ function plain(value: unknown, where: string): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  throw new UsageError(`${where} is a list or an object; a value is a text, a number or true/false.`);
+  throw new UsageError(`${where} is a list or an object. A value must be a text, a number or true/false.`);
 }

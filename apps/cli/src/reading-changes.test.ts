@@ -29,23 +29,23 @@ describe("readingChanges, for a new intake of a class", () => {
   it("names a student without a submission now, with the released points", () => {
     const stored = [workOf("ada", gradeOf([6, 3]), {}, [said("released", null, 9)]), workOf("bob", gradeOf([1, 1]))];
     expect(changes(stored, [])).toEqual([
-      "! Ada has no submission now; does not count any more: 9 points, released",
-      "! Bob has no submission now; does not count any more: 2 points",
+      "! Ada has no submission now; this grade no longer counts: 9 points, released",
+      "! Bob has no submission now; this grade no longer counts: 2 points",
     ]);
   });
 
   it("names the students who left a graded submission and who joined it", () => {
     const stored = [workOf("ada", gradeOf([6, 3]), pair)];
     expect(changes(stored, [workOf("ada", null, { ...pair, by: ["bob", "eve"] })])).toEqual([
-      "! Ada has no submission now; does not count any more: 9 points",
-      "! Eve joins the submission of Ada, Bob, and gets: 9 points",
+      "! Ada has no submission now; this grade no longer counts: 9 points",
+      "! Eve joins the submission of Ada, Bob and gets its grade: 9 points",
     ]);
   });
 
   it("names people's marks that do not apply to the new content", () => {
     const stored = [workOf("ada", gradeOf([6, 3]), {}, [said("override", "names", 1)])];
     expect(changes(stored, [workOf("ada", null, { content: other })])).toEqual([
-      "! Ada: marks of people that do not stand for the submission as it is now: names 1 (Eva)",
+      "! Ada: the submission changed, so these marks by people no longer count: names 1 (Eva)",
     ]);
   });
 });

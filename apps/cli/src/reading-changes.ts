@@ -32,14 +32,14 @@ export function readingChanges(
   );
   return [
     ...[...lost].map(
-      ([key, work]) => `! ${nameOf(key)} has no submission now; does not count any more: ${gradeOf(work)}`,
+      ([key, work]) => `! ${nameOf(key)} has no submission now; this grade no longer counts: ${gradeOf(work)}`,
     ),
     ...counted.flatMap((work) => {
       const joined =
         work.grade?.total == null ? [] : (now.get(work.key)?.by ?? []).filter((key) => !work.by.includes(key));
       return joined.map(
         (key) =>
-          `! ${nameOf(key)} joins the submission of ${work.by.map(nameOf).join(", ")}, and gets: ${gradeOf(work)}`,
+          `! ${nameOf(key)} joins the submission of ${work.by.map(nameOf).join(", ")} and gets its grade: ${gradeOf(work)}`,
       );
     }),
     ...stored.flatMap((work) => {
@@ -48,7 +48,7 @@ export function readingChanges(
       if (other === undefined || marks.length === 0 || contentOf(other) === contentOf(work)) return [];
       const shown = marks.map(({ criterion, points, by }) => `${criterion} ${points} (${oneLine(by)})`);
       return [
-        `! ${other.by.map(nameOf).join(", ")}: marks of people that do not stand for the submission as it is now: ${shown.join(", ")}`,
+        `! ${other.by.map(nameOf).join(", ")}: the submission changed, so these marks by people no longer count: ${shown.join(", ")}`,
       ];
     }),
   ];

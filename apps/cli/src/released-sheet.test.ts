@@ -66,7 +66,7 @@ describe("releasedSheet", () => {
       expect(sheet.rows[0]?.feedback).toMatch("3 of 6");
       expect(leftOut).toEqual([]);
       expect(earlier).toMatchObject([
-        { key: "1", why: expect.stringMatching(/attempt 1 is exported.*attempt 2 counts now/) },
+        { key: "1", why: expect.stringMatching(/attempt 1 was released and is exported.*attempt 2 counts now/) },
       ]);
     }
   });
@@ -102,7 +102,7 @@ describe("releasedSheet", () => {
       workOf("1", gradeOf([6, null]), { label: "alone" }),
     ];
     expect(releasedOf(["1", "2"], works).earlier).toMatchObject([
-      { key: "1", why: '"both" is exported, as it was released; "alone" counts now: needs human' },
+      { key: "1", why: '"both" was released and is exported; "alone" counts now: needs human' },
     ]);
   });
 

@@ -47,7 +47,7 @@ export function releasedSheet({
     const before = counting === undefined ? null : releasedBefore(all, key, counting);
     if (before?.grade != null) {
       given.set(key, before);
-      const why = `${calledAs(before, counting)} is exported, as it was released; ${calledAs(counting, before)} counts now: ${unreleased(row)}`;
+      const why = `${calledAs(before, counting)} was released and is exported; ${calledAs(counting, before)} counts now: ${unreleased(row)}`;
       earlier.push({ key, name, why });
       const { open: _, ...rest } = row;
       return { ...rest, grade: before.grade, release: "released", feedback: feedbackFor(row.student, before.grade) };

@@ -59,5 +59,5 @@ function refuse(findings: Awaited<ReturnType<typeof checkModels>>): void {
     const near = name === undefined ? null : suggest(name, known ?? []);
     return `${code}: ${message}${near === null ? "" : ` Did you mean ${near}?`}\n  fix: ${fix}`;
   });
-  throw new UsageError(`nothing was begun.\n${lines.join("\n")}`);
+  throw new UsageError(`nothing was started.\n${lines.join("\n")}`);
 }

@@ -9,8 +9,8 @@ export async function requireSandbox({ programs }: Definition, config: Config, c
   if (config.sandbox.kind === "none" && !config.sandbox.byFlag) {
     throw new CommandError(
       "CLASS_SANDBOX",
-      "The workflow runs commands, and SANDBOX=none lets none run.",
-      "Set SANDBOX to auto, docker or jail, or say --sandbox none for work of your own.",
+      "The workflow runs commands, but SANDBOX=none forbids commands.",
+      "Set SANDBOX to auto, docker or jail. For your own files only: pass --sandbox none.",
     );
   }
   let walls: readonly { readonly name: string; readonly message: string; readonly fix: string }[];
@@ -25,8 +25,8 @@ export async function requireSandbox({ programs }: Definition, config: Config, c
     const fix = error instanceof Error && "fix" in error && typeof error.fix === "string" ? error.fix : null;
     throw new CommandError(
       "CLASS_SANDBOX",
-      `The workflow runs commands of students, and this machine has no sandbox: ${error instanceof Error ? error.message : error}`,
-      `${fix ?? "Start Docker, or install bubblewrap."} 'markmill doctor' checks this machine.`,
+      `The workflow runs programs of students, and this machine has no sandbox: ${error instanceof Error ? error.message : error}`,
+      `${fix ?? "Start Docker, or install the tools of the jail (util-linux, perl and tar)."} 'markmill doctor' checks this machine.`,
       { cause: error },
     );
   }
@@ -35,8 +35,8 @@ export async function requireSandbox({ programs }: Definition, config: Config, c
   if (wall !== undefined) {
     throw new CommandError(
       "CLASS_SANDBOX",
-      `The sandbox of this machine has a thin wall (${wall.name}): ${wall.message}`,
-      `${wall.fix} For work of your own: SANDBOX_ACCEPT=${thin.map(({ name }) => name).join(",")}.`,
+      `A protection of the sandbox is weak on this machine (${wall.name}): ${wall.message}`,
+      `${wall.fix} For your own files only: SANDBOX_ACCEPT=${thin.map(({ name }) => name).join(",")}.`,
     );
   }
 }

@@ -32,7 +32,7 @@ describe("the review list", () => {
       ["needs human", "2"],
       ["flagged", "1"],
     ]);
-    expect(tellQueue(list)).toBe("1 submission needs a human decision, 1 graded with flags that nobody has looked at");
+    expect(tellQueue(list)).toBe("1 submission needs a human decision, 1 graded with flags that no one has reviewed");
   });
 
   it("lists a group's submission that needs a decision once", () => {

@@ -57,7 +57,7 @@ export function tellQueue(items: readonly ReviewItem[]): string {
   if (items.length === 0) return "No submission needs a human decision.";
   const parts = [
     ...(open > 0 ? [`${open} ${open === 1 ? "submission needs" : "submissions need"} a human decision`] : []),
-    ...(flagged > 0 ? [`${flagged} graded with flags that nobody has looked at`] : []),
+    ...(flagged > 0 ? [`${flagged} graded with flags that no one has reviewed`] : []),
   ];
   return parts.join(", ");
 }

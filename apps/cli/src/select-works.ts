@@ -41,21 +41,22 @@ function readOne(text: string): Condition {
   const kind = what.startsWith(CRITERION) ? "points" : Object.hasOwn(kinds, what) ? kinds[what] : undefined;
   if (kind === undefined) {
     throw new UsageError(
-      `--where '${text}' is not understood. Write conditions such as outcome=needs-human, flag=injection, total<5, criterion.ID>=3, student=KEY, late=yes, released=no, rubric=old.`,
+      `--where '${text}' is not a valid condition. Write conditions such as outcome=needs-human, flag=injection, total<5, criterion.ID>=3, student=KEY, late=yes, released=no, rubric=old.`,
     );
   }
   if (kind === "points") {
     if (readPoints(value) === null) {
-      throw new UsageError(`--where '${text}': ${value} is no number of points. Write one such as 4 or 2.5.`);
+      throw new UsageError(`--where '${text}': ${value} is not a number of points. Write a number such as 4 or 2.5.`);
     }
     return { what, how: how as Condition["how"], value: formatPoints(readPoints(value) ?? 0) };
   }
-  if (how !== "=" && how !== "!=") throw new UsageError(`--where '${text}': ${what} takes = or !=.`);
+  if (how !== "=" && how !== "!=")
+    throw new UsageError(`--where '${text}': ${what} can only be compared with = or !=.`);
   if (kind === "any") return { what, how, value };
   const word = value.toLowerCase();
   const meant = kind.includes(word) ? word : (spellings[word] ?? "");
   if (kind.includes(meant)) return { what, how, value: meant };
-  throw new UsageError(`--where '${text}': ${what} is not ${value}. Values: ${kind.join(", ")}.`);
+  throw new UsageError(`--where '${text}': ${value} is not a value of ${what}. Values: ${kind.join(", ")}.`);
 }
 
 /** See W2 in the file header. */
@@ -70,7 +71,7 @@ export function requireKnown(conditions: readonly Condition[], works: readonly B
       );
     }
     if (what === "student" && !students.has(value.toLowerCase())) {
-      throw new UsageError(`--where '${what}=${value}': nobody with this key has a submission in the class.`);
+      throw new UsageError(`--where '${what}=${value}': no student with this key has a submission in the class.`);
     }
   }
 }

@@ -58,14 +58,14 @@ export async function showClassProgress(
         );
       }
       for (const { reason, works, held } of batch.troubles) {
-        const line = `${works} ${works === 1 ? "work waits" : "works wait"}: ${oneLine(reason)}${held ? " (until it is resumed)" : ""}`;
+        const line = `${works} ${works === 1 ? "submission waits" : "submissions wait"}: ${oneLine(reason)}${held ? " (until you resume the class)" : ""}`;
         if (said.has(reason)) continue;
         said.add(reason);
         say(`! ${line}`);
       }
       if (batch.budgetNearlySpent && !said.has("\0budget")) {
         said.add("\0budget");
-        say("! four fifths of the budget are spent");
+        say("! 80 % of the budget is spent");
       }
       latest = look;
       if (terminal.live) draw();
@@ -103,7 +103,7 @@ function describeEnd(work: BatchWork): string {
       case "graded":
         return `${grade.total === null ? "no total" : formatPoints(grade.total)} of ${formatPoints(grade.most)}${marks}`;
       case "needs human":
-        return `needs a person: ${oneLine(outcome.why.join("; "))}${marks}`;
+        return `needs a human decision: ${oneLine(outcome.why.join("; "))}${marks}`;
       case "ungradable":
       case "grader error":
         return `${outcome.is}: ${oneLine(outcome.why)}${marks}`;

@@ -91,6 +91,6 @@ function statusLine({ doing, spent, run, waits }: Look, begun: number, now: numb
 }
 
 function describeDoing({ node, generation, attempt, kind, state }: Doing): string {
-  const visit = `${node}${generation > 1 ? ` (hit ${generation})` : ""}${attempt > 1 ? ` (try ${attempt})` : ""}`;
+  const visit = `${node}${generation > 1 ? ` (hit ${generation})` : ""}${attempt > 1 ? ` (attempt ${attempt})` : ""}`;
   return kind === "ask" && state === "waiting" ? `${visit} waits for an answer` : visit;
 }

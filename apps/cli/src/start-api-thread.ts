@@ -31,7 +31,7 @@ export async function startApiThread(
   const lost = new Promise<never>((_, reject) => {
     thread.once("error", reject);
     thread.once("exit", () => {
-      if (!closing) reject(new Error("The thread of the API ended."));
+      if (!closing) reject(new Error("The API thread ended."));
     });
   });
   lost.catch(() => undefined);

@@ -56,7 +56,7 @@ export function withStoredKeys(
       is: "unsure",
       findings: [
         ...questions.map((question) => askedAs(question, places.get(question.incoming.key) ?? at)),
-        ...unheard.map((key) => finding(`Nobody in the class has the key ${key} that --same or --new names.`, at)),
+        ...unheard.map((key) => finding(`No student in the class has the key ${key} from --same or --new.`, at)),
       ],
     };
   }
@@ -121,15 +121,15 @@ function askedAs({ incoming, stored, why }: IdentityQuestion, at: Place): Findin
   if (first === undefined) return finding(`${incoming.name} (${incoming.key}): ${why}.`, at);
   return {
     ...finding(
-      `${incoming.name} (${incoming.key}) could be ${could}, who is in this class already: ${why}. Nothing was changed.`,
+      `${incoming.name} (${incoming.key}) could be the stored student ${could}: ${why}. Nothing was changed.`,
       at,
     ),
-    fix: `If it is the same person, add --same '${first.key}=${incoming.key}'. If it is somebody else, add --new '${incoming.key}'.`,
+    fix: `If it is the same person, add --same '${first.key}=${incoming.key}'. If it is another person, add --new '${incoming.key}'.`,
   };
 }
 
 function finding(message: string, at: Place): Finding {
-  const fix = "Look at the keys in the roster and in `markmill show`, and correct --same or --new.";
+  const fix = "Compare the keys in the roster and in `markmill show`, and correct --same or --new.";
   return { severity: "error", code: "CLASS_IDENTITY", message, fix, at };
 }
 

@@ -43,26 +43,26 @@ export function summariseWaiting(run: RunDetail, spent: Spent, waits: readonly W
     ...waits.map((wait) => `reason: ${describeWait(wait, now)}`),
     `run: ${run.id}`,
     ...(waits.some(({ parked }) => parked.failure.code === "MODEL_NOT_CHOSEN")
-      ? ["next: add --model NAME, or --script FILE for a scripted model; or set DEFAULT_MODEL and"]
+      ? ["next: add --model NAME, or --script FILE for a scripted model, or set DEFAULT_MODEL; then"]
       : []),
-    `next: markmill resume ${shortId(run.id)}   goes on at that step; what was paid is kept`,
+    `next: markmill resume ${shortId(run.id)}   continue at that step, keeping paid replies`,
   ];
 }
 
 function nextSteps({ status, reason, id }: RunDetail): string[] {
   const run = shortId(id);
-  const history = `markmill history ${run}   shows every prompt, reply and command`;
-  const again = `markmill retry ${run}   goes on from that step, pays nothing twice`;
+  const history = `markmill history ${run}   show every prompt, reply and command`;
+  const again = `markmill retry ${run}   retry from that step, keeping paid replies`;
   if (status === "success") return [history];
   const code = reason?.code ?? "";
   if (code === "LIMIT_COST" || code === "LIMIT_TOKENS") {
     return [
       history,
-      `markmill retry ${run} ${code === "LIMIT_COST" ? "--budget $" : "--max-tokens N"}   again, with a higher cap`,
+      `markmill retry ${run} ${code === "LIMIT_COST" ? "--budget $" : "--max-tokens N"}   retry with a higher limit`,
     ];
   }
   if (code === "MODEL_NOT_CHOSEN") return ["add --model NAME, or --script FILE for a scripted model"];
-  if (code.startsWith("SANDBOX_")) return ["markmill doctor   shows which sandbox this machine can have"];
-  if (code.startsWith("MODEL_")) return ["markmill doctor   checks the model endpoint", again];
+  if (code.startsWith("SANDBOX_")) return ["markmill doctor   show which sandbox this machine can use"];
+  if (code.startsWith("MODEL_")) return ["markmill doctor   check the model endpoint", again];
   return [history, again];
 }

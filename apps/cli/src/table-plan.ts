@@ -56,7 +56,7 @@ export function planTable(
   if (batch === null) return null;
   const named = batch.runs.some(({ settings }) => settings.model !== null);
   if (model !== undefined && named) {
-    throw new UsageError(`${path} names its models in ai_model_names; take them out, or leave --model out.`);
+    throw new UsageError(`${path} names its models in ai_model_names. Remove them from the file, or remove --model.`);
   }
   const folder = dirname(file);
   const report = new Report();
@@ -87,7 +87,9 @@ export function planTable(
       if (told.has(same) || code === "NO_SUBMISSION") continue;
       told.add(same);
       const instead =
-        code === "SUBMISSION_REQUIRED" ? "A table hands in nothing; grade a class: 'markmill grade FOLDER'." : fix;
+        code === "SUBMISSION_REQUIRED"
+          ? "A table of runs has no submissions. To grade a class, run 'markmill grade FOLDER'."
+          : fix;
       report.add([{ severity, code, at, message: `${which}, ${row.workflow}: ${message}`, fix: instead }]);
     }
     return { ...row, definition: found.definition, variables };
@@ -130,7 +132,7 @@ interface LoadedWorkflow {
 
 function textOf(file: string, shown: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
-  if (stat === undefined) throw new UsageError(`There is no file ${shown}.`);
+  if (stat === undefined) throw new UsageError(`File ${shown} not found.`);
   if (!stat.isFile()) throw new UsageError(`${shown} is not a file.`);
   return readFileSync(file, "utf8");
 }
@@ -149,8 +151,8 @@ function loadWorkflow(
     report.error(
       "CFG_FILE_MISSING",
       at,
-      `there is no workflow ${path} (looked at ${places.join(", ")}).`,
-      "Correct the path; it counts from the folder of the file, else from the working directory.",
+      `workflow ${path} not found (searched ${places.join(", ")}).`,
+      "Correct the path. It is relative to the folder of the file, or to the working directory.",
     );
     return null;
   }

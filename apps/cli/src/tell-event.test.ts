@@ -86,7 +86,7 @@ describe("a failed step", () => {
     ...{ order: 1, notBefore: null, reads: {}, taken: [], only: null, retries: 1, repairs: 0, said: null },
     ...part,
   });
-  const falseCheck = { code: "CHECK_FALSE", message: "'CHECK_PASS' was false, and no edge is drawn for that." };
+  const falseCheck = { code: "CHECK_FALSE", message: "'CHECK_PASS' was false, but it has no FALSE edge." };
 
   it("never shows ✓ for a check without an edge, and reports its reason", () => {
     const [line, ...more] = linesOf(checkDone("CHECK_PASS"), {
@@ -94,8 +94,8 @@ describe("a failed step", () => {
       failed: [{ node: "CHECK_PASS", failure: falseCheck }],
       phase: { is: "ended", status: "failed", reason: falseCheck },
     });
-    expect(line).toBe("✗ CHECK_PASS  CHECK_FALSE: 'CHECK_PASS' was false, and no edge is drawn for that.  false");
-    expect(more).toEqual(["✗ ended: failed: CHECK_FALSE: 'CHECK_PASS' was false, and no edge is drawn for that."]);
+    expect(line).toBe("✗ CHECK_PASS  CHECK_FALSE: 'CHECK_PASS' was false, but it has no FALSE edge.  false");
+    expect(more).toEqual(["✗ ended: failed: CHECK_FALSE: 'CHECK_PASS' was false, but it has no FALSE edge."]);
   });
 
   it("never shows ✓ for a failed command, whether the workflow continues or not", () => {
@@ -124,9 +124,9 @@ describe("a failed step", () => {
   it("announces a retry only if there will be one", () => {
     expect(linesOf(broke("retry"))).toEqual(["✗ PROMPT_A  MODEL_BUSY: 429"]);
     expect(linesOf(broke("retry"), { again: again({ notBefore: at.getTime() + 3_000 }) })).toEqual([
-      "↻ PROMPT_A  MODEL_BUSY, to be tried again in 3.0 s: 429",
+      "↻ PROMPT_A  MODEL_BUSY, retried in 3.0 s: 429",
     ]);
-    expect(linesOf(broke("unknown"), { again: again({}) })[0]).toContain("to be tried again at once");
+    expect(linesOf(broke("unknown"), { again: again({}) })[0]).toContain("retried at once");
     expect(linesOf(broke("unknown"))[0]).toBe("✗ PROMPT_A  MODEL_BUSY: 429");
   });
 
@@ -136,7 +136,7 @@ describe("a failed step", () => {
       trouble: { model: "gpt-5-mini", endpoint: "https://models.example/v1", reason: "busy" },
     };
     expect(linesOf(broke("park"), { again: again({ parked, notBefore: at.getTime() + 60_000 }) })[0]).toMatch(
-      /^↻ PROMPT_A {2}waits for gpt-5-mini \(MODEL_BUSY: 429\), next try in 1/,
+      /^↻ PROMPT_A {2}waits for gpt-5-mini \(MODEL_BUSY: 429\), next attempt in 1/,
     );
     expect(linesOf(broke("park"), { again: again({ parked: { ...parked, held: true } }) })[0]).toContain("resume");
   });
@@ -150,7 +150,7 @@ describe("a failed step", () => {
         failed: [{ node: "ASSIGN_B", failure: reason }],
         phase: { is: "handling", of: "failed", reason, from, until: null, ended },
       }),
-    ).toEqual(["✓ CHECK_A", "✗ ASSIGN_B  FILE_MISSING: no essay.md", "✗ ON_FAILED begins: FILE_MISSING: no essay.md"]);
+    ).toEqual(["✓ CHECK_A", "✗ ASSIGN_B  FILE_MISSING: no essay.md", "✗ ON_FAILED starts: FILE_MISSING: no essay.md"]);
   });
 
   it("reports a limit and the end of a run", () => {

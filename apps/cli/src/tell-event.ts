@@ -56,13 +56,13 @@ const describers: { readonly [Type in Event["type"]]: (event: Extract<Event, { t
   "run.started": () => ({ mark: "·", node: "", text: "started" }),
   "activity.succeeded": describeSuccess,
   "activity.failed": describeFailure,
-  "ask.expired": (event) => ({ mark: "!", node: event.activity.node, text: "nobody answered in time" }),
+  "ask.expired": (event) => ({ mark: "!", node: event.activity.node, text: "the question expired without an answer" }),
   "run.limited": (event) => ({ mark: "✗", node: "", text: reasonOf(event) }),
   "run.broken": (event) => ({ mark: "✗", node: "", text: `ENGINE_BUG: ${oneLine(event.message)}` }),
   "run.cancelled": (event) => ({ mark: "!", node: "", text: `cancelled: ${oneLine(event.message)}` }),
   "run.stopped": () => ({ mark: "!", node: "", text: "stopped" }),
   "run.resumed": () => ({ mark: "·", node: "", text: "resumed" }),
-  "run.admitted": () => ({ mark: "·", node: "", text: "began, after it was queued" }),
+  "run.admitted": () => ({ mark: "·", node: "", text: "started after it was queued" }),
   "run.forked": (event) => ({ mark: "·", node: "", text: `forked from ${event.from} after its event ${event.seq}` }),
 };
 
@@ -87,7 +87,7 @@ function describeFailure(event: Extract<Event, { type: "activity.failed" }>, { a
   if (again === null) return { mark: "✗", node: activity.node, text: `${visit}${reasonOf(failure)}` };
   const text =
     again.parked === undefined
-      ? `${visit}${failure.code}, to be tried again${timeUntil(again.notBefore, event.at)}: ${oneLine(failure.message)}`
+      ? `${visit}${failure.code}, retried${timeUntil(again.notBefore, event.at)}: ${oneLine(failure.message)}`
       : `${visit}${describeParked(again, again.parked, event.at)}`;
   return { mark: again.parked?.held === true ? "!" : "↻", node: activity.node, text };
 }
@@ -95,16 +95,18 @@ function describeFailure(event: Extract<Event, { type: "activity.failed" }>, { a
 /** The model's endpoint is in trouble. The activity waits and has not failed. */
 function describeParked(again: Active, { failure, trouble, held }: NonNullable<Active["parked"]>, at: number): string {
   const whom = trouble === null ? "the model" : trouble.model;
-  const next = held ? "patience is over: 'markmill resume' goes on" : `next try${timeUntil(again.notBefore, at)}`;
+  const next = held
+    ? "waiting time is over: 'markmill resume' continues"
+    : `next attempt${timeUntil(again.notBefore, at)}`;
   return `waits for ${oneLine(whom)} (${reasonOf(failure)}), ${next}`;
 }
 
 function describePhase(phase: Phase): Line[] {
   switch (phase.is) {
     case "handling":
-      if (phase.of === "success") return [{ mark: "·", node: "", text: "ON_SUCCESS begins" }];
+      if (phase.of === "success") return [{ mark: "·", node: "", text: "ON_SUCCESS starts" }];
       return [
-        { mark: "✗", node: "", text: `ON_FAILED begins: ${phase.reason === null ? "" : reasonOf(phase.reason)}` },
+        { mark: "✗", node: "", text: `ON_FAILED starts: ${phase.reason === null ? "" : reasonOf(phase.reason)}` },
       ];
     case "ended":
       return [describeEnd(phase.status, phase.reason)];
@@ -136,7 +138,7 @@ function visitOf({ generation, attempt, item }: { generation: number; attempt: n
   const parts = [
     ...(generation > 1 ? [`hit ${generation}`] : []),
     ...(item === null ? [] : [`item ${item + 1}`]),
-    ...(attempt > 1 ? [`try ${attempt}`] : []),
+    ...(attempt > 1 ? [`attempt ${attempt}`] : []),
   ];
   return parts.length === 0 ? "" : `(${parts.join(", ")}) `;
 }

@@ -8,10 +8,10 @@ it("a changed rubric is reported with the number of voided proposals, marks and 
   };
   expect(tellRubricChange(change)).toEqual([
     "! the rubric of this class has changed (changed: names; removed: style)",
-    "!   1 proposal without points for names: a person marks that, or 'markmill regrade' grades it",
-    "!   1 mark of people for names: to be reviewed again",
-    "!   2 marks of people for style: no longer counted",
+    "!   1 proposal without points for names: a person or 'markmill regrade' must grade it",
+    "!   1 mark by people for names: to be reviewed again",
+    "!   2 marks by people for style: no longer counted",
     "!   1 released grade no longer valid: to be released again",
-    "!   marks of all other criteria stand",
+    "!   marks of all other criteria are kept",
   ]);
 });

@@ -12,12 +12,12 @@ export function tellRubricChange(change: RubricChange): string[] {
   const lines = [`! the rubric of this class has changed (${named.join("; ")})`];
   if (proposals > 0)
     lines.push(
-      `!   ${countOf(proposals, "proposal")} without points for ${[...changed, ...added].join(", ")}: a person marks that, or 'markmill regrade' grades it`,
+      `!   ${countOf(proposals, "proposal")} without points for ${[...changed, ...added].join(", ")}: a person or 'markmill regrade' must grade it`,
     );
   if (doubtful > 0)
-    lines.push(`!   ${countOf(doubtful, "mark")} of people for ${changed.join(", ")}: to be reviewed again`);
-  if (gone > 0) lines.push(`!   ${countOf(gone, "mark")} of people for ${removed.join(", ")}: no longer counted`);
+    lines.push(`!   ${countOf(doubtful, "mark")} by people for ${changed.join(", ")}: to be reviewed again`);
+  if (gone > 0) lines.push(`!   ${countOf(gone, "mark")} by people for ${removed.join(", ")}: no longer counted`);
   if (releases > 0) lines.push(`!   ${countOf(releases, "released grade")} no longer valid: to be released again`);
-  lines.push("!   marks of all other criteria stand");
+  lines.push("!   marks of all other criteria are kept");
   return lines;
 }

@@ -20,9 +20,9 @@ const held: Wait = { ...wait, parked: { ...wait.parked, held: true }, nextTry: n
 describe("what a run waits for", () => {
   it("names the model, the endpoint, the reason and the next attempt", () => {
     expect(describeWait(wait, 0)).toBe(
-      "PROMPT_A waits for small at api.example.org: MODEL_RATE_LIMITED 429 slow down (3 tries, the next in 12 s)",
+      "PROMPT_A waits for small at api.example.org: MODEL_RATE_LIMITED 429 slow down (3 attempts, the next one in 12 s)",
     );
-    expect(describeWait(held, 0)).toContain("the next when it is resumed");
+    expect(describeWait(held, 0)).toContain("the next one when you resume it");
   });
 });
 
@@ -32,7 +32,7 @@ it("a paused model is named with its reason and the next attempt", () => {
     ...{ refusals: 3, since: new Date(0), until: new Date(9_000), forMs: 9_000 },
   };
   expect(describePause(pause)).toBe(
-    "small at https://models.example/v1 is paused for all runs: 429 slow down (refused 3 times, tried again in 9.0 s)",
+    "small at https://models.example/v1 is paused for all runs: 429 slow down (refused 3 times, tested again in 9.0 s)",
   );
-  expect(describePause({ ...pause, forMs: 0, refusals: 1 })).toContain("(refused once, the next request tries it)");
+  expect(describePause({ ...pause, forMs: 0, refusals: 1 })).toContain("(refused once, the next request tests it)");
 });

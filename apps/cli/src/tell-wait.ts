@@ -7,18 +7,18 @@ export function describeWait({ node, parked, nextTry }: Wait, now: number): stri
   const { trouble, failure, tries } = parked;
   const whom = trouble === null ? "" : ` for ${trouble.model} at ${trouble.endpoint}`;
   const why = oneLine(trouble?.reason ?? failure.message).replace(/\.$/, "");
-  const tried = `${tries} ${tries === 1 ? "try" : "tries"}`;
+  const tried = `${tries} ${tries === 1 ? "attempt" : "attempts"}`;
   return `${node} waits${whom}: ${failure.code} ${why} (${tried}, ${nextOf(nextTry, now)})`;
 }
 
 function nextOf(nextTry: Date | null, now: number): string {
-  if (nextTry === null) return "the next when it is resumed";
+  if (nextTry === null) return "the next one when you resume it";
   const ms = nextTry.getTime() - now;
-  return ms <= 0 ? "trying now" : `the next in ${formatElapsed(ms)}`;
+  return ms <= 0 ? "the next one now" : `the next one in ${formatElapsed(ms)}`;
 }
 
 /** A model that no run calls for a while, because it refused a request. */
 export function describePause({ model, endpoint, reason, forMs, refusals }: Pause): string {
-  const next = forMs <= 0 ? "the next request tries it" : `tried again in ${formatElapsed(forMs)}`;
+  const next = forMs <= 0 ? "the next request tests it" : `tested again in ${formatElapsed(forMs)}`;
   return `${model} at ${endpoint} is paused for all runs: ${oneLine(reason)} (refused ${refusals === 1 ? "once" : `${refusals} times`}, ${next})`;
 }

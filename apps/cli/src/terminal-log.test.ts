@@ -16,7 +16,7 @@ describe("the terminal log", () => {
     }
     expect(lines).toEqual([
       'markmill: an activity could not be advanced: STORE_FULL: Committing: could not write to file "pgsql_tmp1": No space left',
-      "fix: Free disk space on the database server. Nothing that was committed is lost.",
+      "fix: Free disk space on the database server. No committed data is lost.",
     ]);
   });
 
@@ -27,7 +27,7 @@ describe("the terminal log", () => {
     log.info({}, "started");
     expect(lines.map((line) => line.slice(0, 40))).toEqual([
       "markmill: the database: STORE_BUG: odd",
-      "fix: This is a defect in Markmill: pleas",
+      "fix: This is a defect in Markmill. Pleas",
       "markmill: the database: STORE_BUG: odder",
       "markmill: testing the sandbox",
     ]);

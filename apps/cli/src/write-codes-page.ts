@@ -5,8 +5,8 @@ export function writeCodesPage(): string {
   const lines = [
     "# Codes",
     "",
-    "Every stable code, what it means, what happens next, and what to do. `markmill explain CODE` prints one of them.",
-    "This page is written from the lists in the code: `node apps/cli/src/write-codes-page.ts > docs/codes.md`.",
+    "This page lists every stable code: what it means, what happens next, and what to do. `markmill explain CODE` prints one of them.",
+    "This page is generated from the lists in the code: `node apps/cli/src/write-codes-page.ts > docs/codes.md`.",
   ];
   for (const { title, about, entries } of codeCatalogue) {
     const hasNext = entries.some(({ next }) => next !== undefined);

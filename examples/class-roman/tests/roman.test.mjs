@@ -1,6 +1,6 @@
-// The teacher's tests. They run in the judge session, out of the students' reach; a student's module runs as a guest, which is told
-// the questions and not the answers. Each group of questions is a guest of its own: who never answers one group can still answer
-// the others.
+// The teacher's tests. They run in the judge session, where students cannot read or change them. The student's module runs as a guest
+// that gets the questions but not the answers. Each group of questions has its own guest, so a module that hangs in one group can still
+// answer the others.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -36,7 +36,7 @@ const groups = {
   ],
 };
 
-// Answers stand on lines that begin with a mark drawn for this guest; whatever else the module prints is nothing.
+// Each answer is on a line that starts with a random mark for this guest. Other output of the module is ignored.
 const driver = `
   import { readFileSync } from "node:fs";
   const { mark, questions } = JSON.parse(readFileSync(0, "utf8"));

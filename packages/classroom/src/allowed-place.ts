@@ -19,13 +19,13 @@ export function readAllowedPlace(written: string): AllowedPlace {
   const [, before = written, name = ""] = /^(.*\/)([^/*]*)\*$/s.exec(written) ?? [];
   const begins = name === "" ? null : name;
   if (/[*?[\]]/.test(before)) {
-    throw new Error(`${written} has a wildcard; only a * at its end is one, as in git@host:course/sheet3-*`);
+    throw new Error(`${written} contains a wildcard. Only a * at the end is allowed, as in git@host:course/sheet3-*`);
   }
   const parts = takeApart(before);
   if (parts.scheme !== "file") return { is: "host", at: parts, begins };
   const path = /^(?:[^%]|%[0-7][0-9a-f])*$/i.test(parts.rest) ? decodeURIComponent(parts.rest) : "";
   if (begins === null && path.startsWith("/")) return { is: "folder", path };
-  throw new Error(`${written} is no folder; write file:///PATH`);
+  throw new Error(`${written} is not a folder. Write file:///PATH`);
 }
 
 /** Whether the address is in the place: the host is the same, and the address's path continues the place's path by whole names. */

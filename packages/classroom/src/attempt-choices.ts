@@ -90,7 +90,7 @@ function lostChoice(
   const common = { code: "INTAKE_CHOICE", at, about: student } as const;
   const fix =
     labels.length === 0
-      ? "Look at the names of the folders and files that were handed in."
+      ? "Check the names of the submitted folders and files."
       : `Choose again if the policy for attempts is not right: ${choiceOptions(student, labels)}.`;
   if (among === null) {
     const has = labels.length === 0 ? "no submission" : `the submissions ${labels.map(showName).join(", ")}`;
@@ -99,9 +99,9 @@ function lostChoice(
       message: `--counts chooses ${showName(label)} for ${name}, who has ${has}.`,
     };
   }
-  const why = fresh.length > 0 ? `${fresh.map(showName).join(", ")} came later` : "it is not there any more";
+  const why = fresh.length > 0 ? `${fresh.map(showName).join(", ")} arrived later` : "it no longer exists";
   return {
     ...{ ...common, severity: "warning", fix },
-    message: `${showName(label)} was chosen for ${name}, but ${why}. The choice does not hold any more.`,
+    message: `${showName(label)} was chosen for ${name}, but ${why}. The choice no longer applies.`,
   };
 }

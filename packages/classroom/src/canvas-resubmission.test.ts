@@ -57,7 +57,7 @@ describe("the suffix that Canvas adds to resubmitted files", () => {
       {
         top: "lovelaceada_123_456_median-1.py",
         as: "median.py",
-        note: "median-1.py was renamed to median.py: Canvas adds -1 to a file that is handed in again.",
+        note: "median-1.py was renamed to median.py, because Canvas adds -1 to a resubmitted file.",
       },
     ]);
   });

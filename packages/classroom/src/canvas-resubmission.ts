@@ -51,7 +51,7 @@ function renamed(
   });
   if (found === undefined) return piece;
   const suffix = suffixed.exec(as)?.groups?.count ?? "";
-  const note = `${showName(as)} was renamed to ${showName(found)}: Canvas adds -${suffix} to a file that is handed in again.`;
+  const note = `${showName(as)} was renamed to ${showName(found)}, because Canvas adds -${suffix} to a resubmitted file.`;
   return { ...piece, as: found, note };
 }
 

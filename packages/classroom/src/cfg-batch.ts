@@ -114,8 +114,8 @@ export function readCfgBatch(
     report.error(
       "CFG_RUNS",
       { file, line: 1, column: 1 },
-      `The batch would be ${count} runs.`,
-      `Split it; at most ${MOST_RUNS} are taken.`,
+      `The batch has ${count} runs.`,
+      `Split it. A batch may have at most ${MOST_RUNS} runs.`,
     );
     return { batch: null, findings: report.findings };
   }

@@ -19,7 +19,7 @@ export interface Read extends Attempt {
   readonly hash: string | null;
 }
 
-const unordered = "nothing says which one is the latest";
+const unordered = "the latest one is unknown";
 
 /** Only these options answer the question. They are complete, so that the teacher can copy them. */
 function decide(people: readonly Member[], among: readonly Read[]): string {
@@ -30,7 +30,7 @@ function decide(people: readonly Member[], among: readonly Read[]): string {
       own.map(({ label }) => label),
     );
   });
-  return `Grade again with ${options.join(", and ")}. Or number their names, such as \`ada (1)\` and \`ada (2)\`. With \`attempts: best\` all of them count.`;
+  return `Grade again with ${options.join(", and ")}. Or add numbers to the names, such as \`ada (1)\` and \`ada (2)\`. With \`attempts: best\`, all of them count.`;
 }
 
 function namesOf(works: readonly Read[]): string {
@@ -73,7 +73,7 @@ export function choiceFindings(
     findings.push({
       ...{ severity: "warning", code: "INTAKE_TOGETHER_AND_ALONE", at, about: member.key },
       message: `${member.name} handed in ${told.join(", ")}. For ${member.name} ${counts} (${rule}).`,
-      fix: `Nothing, if that is right. Else choose one: ${choiceOptions(
+      fix: `If this is right, do nothing. Otherwise choose one: ${choiceOptions(
         member.key,
         own.map(({ label }) => label),
       )}.`,
@@ -82,7 +82,7 @@ export function choiceFindings(
   for (const [names, { open, people }] of questions) {
     findings.push({
       ...{ severity: "warning", code: "INTAKE_UNORDERED", at, about: names, fix: decide(people, open) },
-      message: `${people.map(({ name }) => name).join(", ")}: ${names} were handed in, and ${unordered}. None of them counts yet.`,
+      message: `${people.map(({ name }) => name).join(", ")}: ${names} were handed in, but ${unordered}. None of them counts yet.`,
     });
   }
   return findings;
@@ -109,7 +109,7 @@ export function submissionOf(
     lateness: one.lateness,
     content: waits
       ? {
-          ...{ is: "undecided", hash: one.hash, message: `${namesOf(among)} were handed in, and ${unordered}.` },
+          ...{ is: "undecided", hash: one.hash, message: `${namesOf(among)} were handed in, but ${unordered}.` },
           fix: decide(undecidedFor, among),
         }
       : one.content,

@@ -75,13 +75,13 @@ const amount = (of: typeof duration) =>
     return z.NEVER;
   });
 
-const instantExpected = "expected a day and time with its distance from UTC, such as 2026-11-20T23:59:00+01:00";
+const instantExpected = "expected a day and time with a UTC offset, such as 2026-11-20T23:59:00+01:00";
 /** Checked here, and converted once the time zone of the class is known. */
 const instant = z.string().superRefine((text, context) => {
   const read = readInstant(text);
   if (read.is === "unreadable") context.addIssue({ code: "custom", message: `${read.why}; ${instantExpected}` });
 });
-const timezone = z.string().refine(isTimeZone, "expected a name of the time zone data base, such as Europe/Berlin");
+const timezone = z.string().refine(isTimeZone, "expected a name from the time zone database, such as Europe/Berlin");
 
 const pattern = z.string().transform((text, context) => {
   const problem = patternProblem(text);
@@ -104,7 +104,7 @@ const budget = z.strictObject({ class: amount(money).optional(), student: amount
 const columns = z.record(z.string(), z.union([z.string().min(1), z.int().min(1)]));
 
 const addressesExpected =
-  "expected an address such as https://host/course/{login}.git, with what stands in {} behind its host, or `roster` where the roster has a column with addresses; with places that it may name, `{ from: roster, allow: [https://host/course/] }`";
+  "expected an address such as https://host/course/{login}.git, with the {} after its host, or `roster` if the roster has a column with addresses; with allowed places: `{ from: roster, allow: [https://host/course/] }`";
 /** Roster values may appear in the path only. They never choose the host. */
 const addresses = z
   .string()
@@ -171,8 +171,8 @@ export function readClassFile(
     report.error(
       "CLASS_SUBMISSIONS",
       { file, line: 1, column: 1 },
-      "The class does not say where its submissions are.",
-      "Add a line such as `submissions: submissions`, a folder or an export, from the folder of this file; or `repositories: roster`.",
+      "class.yaml does not name the submissions.",
+      "Add a line such as `submissions: submissions` with a folder or an export, relative to the folder of this file. Or add `repositories: roster`.",
     );
   }
   const clock: ClassClock =
@@ -185,7 +185,7 @@ export function readClassFile(
     report.error(
       "CLASS_VALUE",
       placeOf(["deadline"]),
-      "deadline: the time does not say its distance from UTC, and the class has no timezone.",
+      "deadline: the time has no UTC offset, and the class has no timezone.",
       "Write it as 2026-11-20T23:59:00+01:00, or add a line such as `timezone: Europe/Berlin`.",
     );
   }
@@ -193,7 +193,7 @@ export function readClassFile(
     report.error(
       "CLASS_DEADLINE",
       placeOf(["attempts"]),
-      "attempts counts the last one before a deadline, and there is none.",
+      "attempts counts the last submission before the deadline, but the class has no deadline.",
       "Add a deadline, or write `attempts: last`.",
     );
   }
@@ -244,7 +244,7 @@ function patternProblem(text: string): string | null {
   try {
     new RegExp(text, "u");
   } catch (error) {
-    return `no pattern (${error instanceof Error ? error.message : String(error)})`;
+    return `not a valid pattern (${error instanceof Error ? error.message : String(error)})`;
   }
   return /\(\?<(?:student|group)>/.test(text)
     ? null

@@ -54,14 +54,14 @@ describe("reading a Canvas export", () => {
     const late = { graceMs: 0, percentPerDay: 10, mostPercent: 30 };
     const told = (await readClass(folder(files), { roster: roster(canvasRoster), late })).problems;
     expect(told.find(({ code }) => code === "INTAKE_LATE_UNKNOWN")?.message).toBe(
-      "101#1: late, and nobody says by how much. No points are taken off.",
+      "101#1: late, but the delay is unknown. No points are deducted.",
     );
     const free = await readClass(folder(files), { roster: roster(canvasRoster), late: { ...late, percentPerDay: 0 } });
     expect(free.problems.map(({ code }) => code)).not.toContain("INTAKE_LATE_UNKNOWN");
     const plain = { roster: roster(canvasRoster), late, deadline: Date.UTC(2026, 0, 1) };
     const untimed = await readClass(folder({ "ada/a.js": "1", "jorg/a.js": "2" }), plain);
     expect(untimed.problems.find(({ code }) => code === "INTAKE_LATE_UNKNOWN")?.message).toContain(
-      "nobody says when it was handed in",
+      "the hand-in time is unknown",
     );
   });
 
@@ -171,7 +171,7 @@ Teilnehmer/in 4102;"Alan Turing";4101
     expect(swapped.problems[0]?.message).toContain(
       "Ada Lovelace (4102) or Alan Turing (4101): its key and its name belong to different students.",
     );
-    expect(swapped.problems[0]?.fix).toContain("correct the name and the number in the name of the folder");
+    expect(swapped.problems[0]?.fix).toContain("correct the name and the number in the folder name");
     const corrected = await both({ "Alan Turing_4102_assignsubmission_file_/main.js": "1" }, { roster: numbers });
     expect(corrected.submissions).toMatchObject([{ by: ["4101"] }]);
   });
@@ -274,7 +274,7 @@ submission_2:
     expect(found.problems.find(({ about }) => about === "submission_2")).toMatchObject({
       code: "INTAKE_AMBIGUOUS",
       message:
-        "submission_2 could be the work of Zoë O'Neil (9): only the name fits, and the roster has another key of this kind for the student.",
+        "submission_2 could belong to Zoë O'Neil (9): only the name matches, and the roster has another key of this kind for the student.",
     });
   });
 
@@ -654,7 +654,7 @@ describe("archives in a submission", () => {
     expect(submissions[0]?.content).toMatchObject({
       is: "taken",
       paths: ["fixture.zip", "main.js", "x.rar"],
-      notes: [expect.stringMatching("left as a file"), expect.stringMatching("left as a file")],
+      notes: [expect.stringMatching("was not unpacked"), expect.stringMatching("was not unpacked")],
     });
   });
 

@@ -140,7 +140,7 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
     const content = await takeWork(source, one.work, key, limits, options);
     if (content instanceof FetchTrouble) {
       const about = one.work.pieces[0]?.top ?? one.work.label;
-      const message = `${showName(about)}: ${content.message} It was not fetched, and nothing is said of it.`;
+      const message = `${showName(about)}: ${content.message} It was not fetched.`;
       problems.push({ severity: "warning", code: content.code, message, fix: content.fix, at, about });
       unfetched.push({ key, by, message: content.message });
       continue;

@@ -34,14 +34,14 @@ export type IsStudent = (top: Top) => boolean | null;
 export async function openExport(path: string, isStudent: IsStudent): Promise<ExportSource> {
   const found = await lstat(path).catch(() => null);
   if (found === null) {
-    throw new SubmissionError("SUBMISSION_REFUSED", `There is nothing at ${path}.`, "Check where the submissions are.");
+    throw new SubmissionError("SUBMISSION_REFUSED", `${path} does not exist.`, "Check the path of the submissions.");
   }
   if (found.isDirectory() || found.isSymbolicLink()) return await openFolder(path, isStudent);
   if (archiveKind(path) === "zip") return await openZip(path, isStudent);
   throw new SubmissionError(
     "SUBMISSION_ARCHIVE_UNSUPPORTED",
-    `${path} is neither a folder nor a zip.`,
-    "Name the folder with the submissions, or the zip the platform gave you.",
+    `${path} is neither a folder nor a zip file.`,
+    "Name the folder with the submissions, or the zip file from the platform.",
   );
 }
 
@@ -83,8 +83,8 @@ async function readFileAsIs(at: string, name: string, limits: SubmissionLimits):
   if (size > limits.bytes) {
     throw new SubmissionError(
       "SUBMISSION_TOO_LARGE",
-      `${name} holds more than ${limits.bytes} bytes.`,
-      "Leave out what is not part of the submission.",
+      `${name} contains more than ${limits.bytes} bytes.`,
+      "Remove files that are not part of the submission.",
     );
   }
   return { entries: [{ kind: "file", path: name, executable: false, bytes: await readFile(at) }], notes: [] };

@@ -64,7 +64,7 @@ describe("fetching a repository", () => {
     expect(pathsOf(early)).toEqual(["src", "src/a.js"]);
     expect(early.notes).toEqual([
       `commit ${early.commit.hash} of 2026-11-01T12:00:00.000Z`,
-      "1 later commit was made after the deadline and left out",
+      "ignored 1 commit after the deadline",
     ]);
     expect(early.commit).toMatchObject({ at: "2026-11-01T12:00:00.000Z", doubts: [] });
   });

@@ -91,15 +91,12 @@ export async function fetchRepository(address: RepositoryAddress, options: Fetch
     const { chosen, later } = await chooseCommit(git, url, deadline);
     const [commit, parent = null] = chosen;
     const facts = commitFacts(commit, parent, options.now ?? Date.now());
-    const skipped =
-      later === 0
-        ? []
-        : [`${later} later ${later === 1 ? "commit was" : "commits were"} made after the deadline and left out`];
+    const skipped = later === 0 ? [] : [`ignored ${later} ${later === 1 ? "commit" : "commits"} after the deadline`];
     const notes = await unread(git, commit.hash);
     const most = limits.bytes + 2 * limits.files * 4096;
     const tar = await git(["archive", "--format=tar", `${commit.hash}^{tree}`], most);
     const { entries } = await readArchive("repository.tar", tar, limits);
-    const doubts = facts.doubts.map((doubt) => `the date of the commit is in doubt: ${doubt}`);
+    const doubts = facts.doubts.map((doubt) => `the date of the commit is doubtful: ${doubt}`);
     return { entries, notes: [tellCommit(facts), ...doubts, ...skipped, ...notes], commit: facts };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -133,11 +130,11 @@ async function chooseCommit(git: Git, url: string, deadline: number | undefined)
   ) {
     throw trouble(
       `${showName(url)} is a shallow clone whose history does not reach back to the deadline.`,
-      "Put a full clone there: `git fetch --unshallow`.",
+      "Use a full clone: `git fetch --unshallow`.",
     );
   }
   const [found] = inTime === undefined ? await log("-1", "FETCH_HEAD") : [inTime];
-  if (found === undefined) throw trouble(`${showName(url)} has no commit that git shows.`, "Look at the repository.");
+  if (found === undefined) throw trouble(`${showName(url)} has no commit.`, "Check the repository.");
   const [, parent] = await log("-2", found.hash);
   const range = `${found.hash}..FETCH_HEAD`;
   const later = Number((await git(["rev-list", "--count", "--first-parent", range])).toString("utf8").trim());
@@ -150,8 +147,8 @@ async function sourceOf(address: RepositoryAddress): Promise<readonly string[]> 
   const own = await ownFolder(address.path);
   if (own === null) {
     throw new FetchTrouble(
-      `${showName(address.url)} is no repository that holds all of itself.`,
-      "Put a plain clone there: no links, alternates, worktrees or partial clones.",
+      `${showName(address.url)} is not a complete repository.`,
+      "Use a plain clone: no links, alternates, worktrees or partial clones.",
       "INTAKE_REPOSITORY_NOT_ALLOWED",
     );
   }
@@ -226,7 +223,7 @@ async function pinned(address: RemoteAddress, rules: AddressRules): Promise<read
   const port = address.port ?? 443;
   const name = address.host.replace(/^\[|\]$/g, "");
   const found = await lookup(name, { all: true }).catch(() => {
-    throw new FetchTrouble(`There is no host ${showName(name)}, or nobody says where.`, "Check the address.");
+    throw new FetchTrouble(`Host ${showName(name)} not found.`, "Check the address.");
   });
   if (found.length === 0 || !found.every((one) => rules.mayReach(one.address, port)))
     throw notAllowed(address, "is not public");
@@ -239,13 +236,16 @@ async function requirePinning(git: Git): Promise<void> {
   const said = (await git(["version"])).toString("utf8");
   const [, major = "0", minor = "0"] = /(?<!\d)(\d{1,9})\.(\d{1,9})/.exec(said) ?? [];
   if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 37)) return;
-  throw new FetchTrouble("git is older than 2.37 and is not sent to addresses of a roster.", "Install a newer git.");
+  throw new FetchTrouble(
+    "git is older than 2.37, so Markmill does not fetch addresses from a roster.",
+    "Install a newer git.",
+  );
 }
 
 function notAllowed({ url }: RepositoryAddress, why: string): FetchTrouble {
   return new FetchTrouble(
     `${showName(url)} ${why}, and class.yaml does not allow it.`,
-    "Look whether it is the student's; then add its place to class.yaml: `repositories: { from: roster, allow: [PLACE] }`.",
+    "Check that the repository belongs to the student. Then add its place to class.yaml: `repositories: { from: roster, allow: [PLACE] }`.",
     "INTAKE_REPOSITORY_NOT_ALLOWED",
   );
 }
@@ -334,20 +334,23 @@ function runGit(
     };
     child.on("error", (error: NodeJS.ErrnoException) => {
       done();
-      reject(error.code === "ENOENT" ? new FetchTrouble("There is no git on this machine.", "Install git.") : error);
+      reject(
+        error.code === "ENOENT" ? new FetchTrouble("git is not installed on this machine.", "Install git.") : error,
+      );
     });
     child.on("close", (code) => {
       done();
       if (why === tooLong) reject(new FetchTrouble(`The repository ${why}.`, "Try again later."));
-      else if (why !== "") reject(refused(`The repository ${why}.`, "Leave out what is not part of the work."));
+      else if (why !== "")
+        reject(refused(`The repository ${why}.`, "Remove files that are not part of the submission."));
       else if (code === 0) resolve(Buffer.concat(chunks));
       else
         reject(
           (args[0] === "fetch" && !saysContent(words) ? trouble : refused)(
             `git says: ${showName(told(withoutToken(words, access.token?.value)))}`,
             /redirect|returned error: 30[12378]/i.test(words)
-              ? "Write the address it leads to; often .git at the end is missing."
-              : "Check the address, and that this machine may read it.",
+              ? "Write the redirected address. Often, .git at the end is missing."
+              : "Check the address and the access of this machine.",
           ),
         );
     });

@@ -9,18 +9,18 @@ import type { Match } from "./match-students.ts";
 
 /** What the teacher can change so that the same command matches the submission. */
 const correction: Record<Layout, string> = {
-  canvas: "correct the name and the user's number in the name of the file, so that both are one student's",
+  canvas: "correct the student's name and user number in the file name, so that both belong to the same student",
   moodle:
-    "take the grading worksheet of this assignment as roster, or correct the name and the number in the name of the folder, so that both are one student's",
+    "use the grading worksheet of this assignment as roster, or correct the name and the number in the folder name, so that both belong to the same student",
   gradescope: `correct the submitters in ${METADATA}`,
   plain: "rename it to the student's id, login or e-mail address",
 };
 
 export function unmatchedFinding({ name, why, near }: Unmatched, layout: Layout, at: Place): Finding {
   const says = {
-    "no rule": "follows no rule of this export",
-    link: "is a link or no plain file, and was not followed",
-    unknown: "belongs to nobody on the roster",
+    "no rule": "does not follow the naming rules of this export",
+    link: "is a link or a special file, and was not read",
+    unknown: "does not belong to a student on the roster",
     ambiguous: "belongs to several students",
   };
   const guess = near[0] === undefined ? "" : `Did you mean ${near[0]}? `;
@@ -28,7 +28,7 @@ export function unmatchedFinding({ name, why, near }: Unmatched, layout: Layout,
     severity: "warning",
     code: "INTAKE_UNMATCHED",
     message: `${name} ${says[why]}.`,
-    fix: `${guess}Add the student to the roster, or ${correction[layout]}${layout === "plain" ? ", or set match" : ""}.`,
+    fix: `${guess}Add the student to the roster, or ${correction[layout]}${layout === "plain" ? ", or set `match` in class.yaml" : ""}.`,
     at,
     about: name,
   };
@@ -45,7 +45,7 @@ export function ambiguousFinding(
   return {
     severity: "warning",
     code: "INTAKE_AMBIGUOUS",
-    message: `${name} could be the work of ${[...shown, ...more].join(" or ")}: ${why}.`,
+    message: `${name} could belong to ${[...shown, ...more].join(" or ")}: ${why}.`,
     fix: `Correct the roster, or ${correction[layout]}.`,
     at,
     about: name,
@@ -59,14 +59,14 @@ export function contentFindings(content: Content, { label, says, pieces }: Work,
   ];
   if (content.is === "refused") return finding(content.code, `${showName(about)}: ${content.message}`, content.fix);
   if (content.is === "empty") {
-    return finding("INTAKE_EMPTY", `${showName(about)} holds no file.`, "Ask the student for their work.");
+    return finding("INTAKE_EMPTY", `${showName(about)} contains no file.`, "Ask the student for the submission.");
   }
   // Reported once for all submissions of the student.
   if (content.is === "undecided") return [];
   const doubts = (content.commit?.doubts ?? []).flatMap((doubt) =>
     finding(
       "INTAKE_COMMIT_DATE",
-      `${showName(about)}: the date of commit ${content.commit?.hash.slice(0, 12)} is in doubt: ${doubt}.`,
+      `${showName(about)}: the date of commit ${content.commit?.hash.slice(0, 12)} is doubtful: ${doubt}.`,
       "Ask the host when the commit was pushed.",
     ),
   );
@@ -76,14 +76,18 @@ export function contentFindings(content: Content, { label, says, pieces }: Work,
       ...finding(
         "INTAKE_FILE_MISSING",
         `${showName(about)}: ${content.message}`,
-        "Rename it, or ask the student for it.",
+        "Rename the file, or ask the student for it.",
       ),
     ];
   }
   const isLink =
     (says.by === "canvas" || says.by === "canvas-anonymous") && pieces.every(({ as }) => as === "link.html");
   return isLink
-    ? finding("INTAKE_LINK", `${showName(about)} is a link; what it leads to was not fetched.`, "Fetch it yourself.")
+    ? finding(
+        "INTAKE_LINK",
+        `${showName(about)} is a link. Its target was not fetched.`,
+        "Download the target of the link yourself.",
+      )
     : doubts;
 }
 
@@ -102,19 +106,19 @@ export function untimed(
           {
             severity: "warning",
             code: "INTAKE_LATE_UNKNOWN",
-            message: `${found.map(({ key }) => showName(key)).join(", ")}: ${says}. No points are taken off.`,
-            fix: "Take a roster or worksheet that says when each work was handed in, or take points off by hand.",
+            message: `${found.map(({ key }) => showName(key)).join(", ")}: ${says}. No points are deducted.`,
+            fix: "Use a roster or worksheet with the hand-in times, or deduct points by hand.",
             at,
           },
         ];
   return [
     ...of(
       counting.filter(({ lateness }) => lateness.is === "late" && lateness.byMs === null),
-      "late, and nobody says by how much",
+      "late, but the delay is unknown",
     ),
     ...of(
       deadline === undefined ? [] : counting.filter(({ lateness }) => lateness.is === "unknown"),
-      "nobody says when it was handed in",
+      "the hand-in time is unknown",
     ),
   ];
 }
@@ -131,8 +135,8 @@ export function twins(submissions: readonly ClassSubmission[], at: Place): Findi
     .map((same) => ({
       severity: "warning",
       code: "INTAKE_SAME_CONTENT",
-      message: `${same.map(({ key }) => showName(key)).join(", ")} are the same, byte by byte.`,
-      fix: "Look at them; nothing was decided.",
+      message: `${same.map(({ key }) => showName(key)).join(", ")} are identical, byte by byte.`,
+      fix: "Compare these submissions yourself. Markmill decides nothing here.",
       at,
     }));
 }

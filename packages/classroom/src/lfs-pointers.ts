@@ -28,7 +28,7 @@ export function withoutPointers(entries: readonly Entry[], requires: readonly st
   const fits = (path: string) => missingPaths(lacking, [path]).length < lacking.length;
   return {
     entries: left,
-    notes: pointers.map((path) => `${showName(path)} is kept in Git LFS and was left out`),
+    notes: pointers.map((path) => `${showName(path)} is stored in Git LFS and was skipped`),
     needed: pointers.filter((path) => files.length === 0 || !beside.test(path) || fits(path)),
   };
 }

@@ -108,7 +108,7 @@ export class StudentIndex {
     if (match.is !== "matched" || teams.length === 0) return match;
     if (match.by.every((one) => teams.some(({ members }) => members.includes(one)))) return match;
     const among = [...new Set([...match.by, ...teams.flatMap(({ members }) => members)])];
-    return { is: "ambiguous", among, why: "the student is not in the group that the name says" };
+    return { is: "ambiguous", among, why: "the student is not in the group named in the file name" };
   }
 
   /** Applies S2. Otherwise returns a clue. */
@@ -135,7 +135,7 @@ export class StudentIndex {
     if (team === undefined) return null;
     if (more.length === 0) return { is: "matched", by: team.members, group: team.name };
     const among = [team, ...more].flatMap(({ members }) => members);
-    return { is: "ambiguous", among, why: "the roster spells this group in several ways" };
+    return { is: "ambiguous", among, why: "the roster contains several spellings of this group" };
   }
 
   /** Moodle writes "GROUP-NAME" for each member of a group that submits together. */
@@ -176,7 +176,7 @@ export class StudentIndex {
         return {
           is: "ambiguous",
           among: meaning.among,
-          why: "the name fits all of them; if they worked together, give them the same group in the roster",
+          why: "the name matches all of them. If they worked together, put them into the same group in the roster",
         };
       case "unknown": {
         const [only, ...more] = meaning.near;

@@ -15,9 +15,9 @@ it("a login, handle or name that is an ordinary word is reported with the studen
     const { findings } = await readClassFolder(folder);
     const told = findings.filter(({ code }) => code === "ROSTER_ORDINARY_WORD");
     expect(told.map(({ at, message, severity }) => `${severity} ${at.line} ${message}`)).toEqual([
-      'warning 2 Ada Lovelace: the handle "criteria" is an ordinary word or number. It is not taken out of the works of others.',
-      'warning 3 Alan Turing: the login "median" is an ordinary word or number. It is not taken out of the works of others.',
-      'warning 4 Clear: the name "Clear" is an ordinary word or number. It is not taken out of the works of others.',
+      'warning 2 Ada Lovelace: the handle "criteria" is an ordinary word or number. It is not removed from the submissions of other students.',
+      'warning 3 Alan Turing: the login "median" is an ordinary word or number. It is not removed from the submissions of other students.',
+      'warning 4 Clear: the name "Clear" is an ordinary word or number. It is not removed from the submissions of other students.',
     ]);
   } finally {
     await rm(folder, { recursive: true });

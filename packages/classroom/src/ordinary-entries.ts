@@ -17,15 +17,15 @@ export function ordinaryEntries(members: readonly Member[], authored: AuthoredWo
     const entries = found.map(({ field, value }) => `the ${field} "${value.slice(0, 60)}"`).join(" and ");
     const says =
       found.length === 1
-        ? "is an ordinary word or number. It is not taken out of the works of others."
-        : "are ordinary words or numbers. They are not taken out of the works of others.";
+        ? "is an ordinary word or number. It is not removed from the submissions of other students."
+        : "are ordinary words or numbers. They are not removed from the submissions of other students.";
     return [
       {
         severity: "warning",
         code,
         at: member.at ?? { file, line: 1, column: 1 },
         message: `${member.name.slice(0, 60)}: ${entries} ${says}`,
-        fix: "Nothing has to be done. To hide it from models in all works, give the student another login or handle in the roster.",
+        fix: "You need to do nothing. To hide it from models in all submissions, give the student another login or handle in the roster.",
       } satisfies Finding,
     ];
   });

@@ -27,7 +27,12 @@ export function readPositioned<T>(
 ): Positioned<T> | null {
   const start = { file, line: 1, column: 1 };
   if (text.length > MAX_CHARACTERS) {
-    report.error(codes.syntax, start, "The file is longer than a million characters.", "Keep long material elsewhere.");
+    report.error(
+      codes.syntax,
+      start,
+      "The file is longer than a million characters.",
+      "Move long texts to other files.",
+    );
     return null;
   }
   const lineCounter = new LineCounter();
@@ -41,7 +46,7 @@ export function readPositioned<T>(
       codes.syntax,
       placeAt(problem.pos[0]),
       `The file cannot be read: ${problem.message}`,
-      "Indent with spaces, and quote values that hold a colon.",
+      "Indent with spaces, and quote values that contain a colon.",
     );
   }
   let twice = false;
@@ -53,7 +58,12 @@ export function readPositioned<T>(
         const name = String(key.value);
         if (seen.has(name)) {
           twice = true;
-          report.error(codes.syntax, placeAt(key.range?.[0] ?? 0), `${name.slice(0, 60)} stands twice.`, "Keep one.");
+          report.error(
+            codes.syntax,
+            placeAt(key.range?.[0] ?? 0),
+            `${name.slice(0, 60)} appears twice.`,
+            "Remove one of them.",
+          );
         }
         seen.add(name);
       }
@@ -95,7 +105,7 @@ export function readPositioned<T>(
           codes.key,
           placeOf([...issue.path, key], true),
           `${key.slice(0, 60)} is not a setting of ${where}.`,
-          `${report.didYouMean(key, names)}Known here: ${names.join(", ")}.`,
+          `${report.didYouMean(key, names)}Valid settings: ${names.join(", ")}.`,
         );
       }
     } else {
@@ -103,7 +113,7 @@ export function readPositioned<T>(
         codes.value,
         placeOf(issue.path),
         `${where}: ${issue.message}.`,
-        "Give it a value of the expected kind, or leave it out.",
+        "Write a value of the expected kind, or remove the setting.",
       );
     }
   }

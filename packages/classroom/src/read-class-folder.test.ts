@@ -38,8 +38,8 @@ describe("errors in a class are reported at their place", () => {
 
   it("missing files, at the key that names them", async () => {
     expect(await told("missing", "submissions: s\nworkflow: nope.wf.md\nroster: no.csv\n")).toEqual([
-      "CLASS_FILE_MISSING:2:11 workflow: there is no file nope.wf.md.",
-      "CLASS_FILE_MISSING:3:9 roster: there is no file no.csv.",
+      "CLASS_FILE_MISSING:2:11 workflow: file nope.wf.md not found.",
+      "CLASS_FILE_MISSING:3:9 roster: file no.csv not found.",
     ]);
   });
 
@@ -52,9 +52,7 @@ describe("errors in a class are reported at their place", () => {
   });
 
   it("a path that does not exist, before any other check", async () => {
-    expect(await told("nowhere", null)).toEqual([
-      expect.stringMatching(/^CLASS_PATH_MISSING:1:1 there is nothing at /),
-    ]);
+    expect(await told("nowhere", null)).toEqual([expect.stringMatching(/^CLASS_PATH_MISSING:1:1 .* does not exist\./)]);
   });
 
   it("treats only a file named class.yaml as a class file, because trust is granted for that name", async () => {

@@ -59,7 +59,7 @@ export async function readClassHead(path: string, options: HeadOptions = {}): Pr
     report.error(
       "CLASS_PATH_MISSING",
       { file: path, line: 1, column: 1 },
-      `there is nothing at ${path}.`,
+      `${path} does not exist.`,
       "Name a folder with class.yaml, or an export.",
     );
     return { ok: false, findings: report.findings };
@@ -77,8 +77,8 @@ export async function readClassHead(path: string, options: HeadOptions = {}): Pr
     report.error(
       "CLASS_FILE_MISSING",
       read.placeOf(key),
-      `${key}: there is no file ${written}.`,
-      "Check the path; it counts from the folder of class.yaml.",
+      `${key}: file ${written} not found.`,
+      "Check the path. It is relative to the folder of class.yaml.",
     );
   }
   let roster: Roster | null = null;
@@ -88,8 +88,8 @@ export async function readClassHead(path: string, options: HeadOptions = {}): Pr
       report.error(
         "CLASS_FILE_MISSING",
         read.placeOf("roster"),
-        `roster: there is no file ${found.roster}.`,
-        "Check the path; it counts from the folder of class.yaml.",
+        `roster: file ${found.roster} not found.`,
+        "Check the path. It is relative to the folder of class.yaml.",
       );
     } else {
       roster = readRoster(bytes, inFolder(found.roster), found.columns, found.clock);
@@ -105,11 +105,11 @@ export async function readClassHead(path: string, options: HeadOptions = {}): Pr
         "CLASS_REPOSITORIES",
         read.placeOf("repositories"),
         roster === null
-          ? "Works are in repositories, and no roster says whose."
-          : "No column of the roster has an address of a repository.",
+          ? "The submissions are in repositories, but there is no roster that names their students."
+          : "No column of the roster contains addresses of repositories.",
         roster === null
-          ? "Add roster: with a CSV."
-          : "Name a column `repository`, or say which it is: `columns: { repository: HEADER }`.",
+          ? "Add `roster:` with a CSV file to class.yaml."
+          : "Name a column `repository`, or write its header: `columns: { repository: HEADER }`.",
       );
       return { ok: false, findings: report.findings };
     }
@@ -132,8 +132,8 @@ function refuseCfg(text: string, file: string): readonly Finding[] {
   report.error(
     "CFG_NOT_A_CLASS",
     { file, line: 1, column: 1 },
-    `${file} is a batch${runs} by workflows and values, not a class with submissions.`,
-    "markmill grade FILE runs it. For a class, name its folder or export.",
+    `${file} is a batch${runs} of workflows and values, not a class with submissions.`,
+    "To run the batch: markmill grade FILE. To grade a class, name its folder or export.",
   );
   return report.findings;
 }
@@ -179,10 +179,10 @@ export async function readClassWorks(
       report.error(
         "INTAKE_NOTHING",
         { file: submissions, line: 1, column: 1 },
-        none ? `There is no submission in ${submissions}.` : "No submission belongs to anybody in the class.",
+        none ? `There is no submission in ${submissions}.` : "No submission belongs to a student of the class.",
         none
-          ? "Put one folder, zip or file for each student there, or name the export."
-          : "Look at what is listed as unmatched, and at the roster.",
+          ? "Put one folder, zip or file for each student into it, or name the export."
+          : "Compare the unmatched files with the roster.",
       );
     }
     if (report.hasErrors) return { ok: false, findings: report.findings };

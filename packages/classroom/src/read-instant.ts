@@ -82,7 +82,7 @@ const clock =
 export function readInstant(text: string, zone: TimeZone = "UTC"): ReadInstant {
   if (text.length > LONGEST) return { is: "unreadable", why: "it is too long" };
   const parts = isoParts(text.trim()) ?? wordParts(plain(text));
-  if (parts === null) return { is: "unreadable", why: "it has no form that is known here" };
+  if (parts === null) return { is: "unreadable", why: "its format is unknown" };
   if (typeof parts === "string") return { is: "unreadable", why: parts };
   const local = Date.UTC(
     parts.year,
@@ -137,7 +137,7 @@ function wordParts(text: string): Parts | string | null {
   const [, hours = "", minutes, seconds = "0", half, meridiem, zone] = time;
   if ((half === undefined) !== (meridiem === undefined)) return null;
   if (minutes === undefined && half === undefined) return null;
-  if (half !== undefined && (Number(hours) < 1 || Number(hours) > 12)) return `${hours} ${half}m is no hour`;
+  if (half !== undefined && (Number(hours) < 1 || Number(hours) > 12)) return `${hours} ${half}m is not a valid hour`;
   const hour = half === undefined ? Number(hours) : (Number(hours) % 12) + (half === "p" ? 12 : 0);
   const weekday = date["weekday"]?.replace("-", " ");
   const known = weekday === undefined ? null : days.get(weekday);
@@ -183,7 +183,7 @@ function impossible({ year, month, day, hour, minute, second, weekday, offset }:
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) {
     return `there is no day ${day} in month ${month} of ${year}`;
   }
-  if (offset !== null && !(Math.abs(offset) <= 14 * 60)) return "no place is that far from UTC";
+  if (offset !== null && !(Math.abs(offset) <= 14 * 60)) return "no time zone has this UTC offset";
   if (weekday !== null && weekday !== date.getUTCDay()) {
     return `${year}-${two(month)}-${two(day)} is no ${dayNames[weekday]?.[0] ?? "such day"} but a ${dayNames[date.getUTCDay()]?.[0] ?? ""}`;
   }

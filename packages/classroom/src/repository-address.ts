@@ -56,7 +56,7 @@ export function takeApart(written: string): RemoteAddress | { readonly scheme: "
   const text = written.trim();
   const no = refusing(written);
   if (text === "" || text.length > longest || !text.isWellFormed() || /[\s\p{Cc}\p{Cf}\\]/u.test(text))
-    throw no("is no address of a repository");
+    throw no("is not the address of a repository");
   const short = /^([^/:@\s]+)@([^/:@\s]+):(?!\/\/)\/?(.*)$/.exec(text);
   const [, written_ = "", rest = ""] =
     short === null
@@ -73,7 +73,7 @@ export function takeApart(written: string): RemoteAddress | { readonly scheme: "
     case "git":
       throw no("is not encrypted and is not fetched");
     default:
-      throw no("is no address of a repository that is fetched here");
+      throw no("is not an address that Markmill can fetch");
   }
 }
 
@@ -81,14 +81,14 @@ function remoteAddress(scheme: "https" | "ssh", rest: string, no: Refusing): Rem
   const [, authority = "", path = ""] = /^([^/?#]*)(\/[^?#]*)?$/.exec(rest) ?? [];
   const [, login, name = "", digits] = /^(?:([^@]*)@)?(\[[^\]]*\]|[^:@[\]]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
   if (login !== undefined && scheme === "https") {
-    throw no("holds a user or a password", "Take it out; set GIT_TOKEN and GIT_TOKEN_HOST instead.");
+    throw no("contains a user or a password", "Remove it, and set GIT_TOKEN and GIT_TOKEN_HOST instead.");
   }
   const given = digits === undefined ? usualPorts[scheme] : Number(digits);
   if (!hostName.test(name) || !URL.canParse(`https://${name}/`) || given < 1 || given > 65_535) {
     throw no("names no host, or more than a host and a path");
   }
   if (login !== undefined && !userName.test(login))
-    throw no("holds a password, or a user that is none", "Write ssh://USER@HOST/PATH.");
+    throw no("contains a password or an invalid user name", "Write ssh://USER@HOST/PATH.");
   // Other spellings of an IPv4 address become that address.
   const host = new URL(`https://${name}/`).hostname;
   const segments = path
@@ -96,7 +96,7 @@ function remoteAddress(scheme: "https" | "ssh", rest: string, no: Refusing): Rem
     .split("/")
     .slice(1)
     .map((part) => decoded(part));
-  if (segments.some((part) => part === null || !isPlain(part))) throw no("has a path that leads elsewhere");
+  if (segments.some((part) => part === null || !isPlain(part))) throw no("has a path that leaves its folder");
   const [user, port] = [login ?? null, given === usualPorts[scheme] ? null : given];
   const before = `${scheme}://${user === null ? "" : `${user}@`}${host}${port === null ? "" : `:${port}`}`;
   const plain = segments.filter((part) => part !== null);
@@ -110,7 +110,7 @@ function isPlain(segment: string): boolean {
 
 /** A path that leaves the folder, also through a link, is treated as missing. */
 async function fileAddress(rest: string, folder: string | undefined, no: Refusing): Promise<FileAddress> {
-  const outside = no("lies outside the folder of the class", "Put the repositories below the folder of class.yaml.");
+  const outside = no("is outside the folder of the class", "Put the repositories below the folder of class.yaml.");
   // Decodes segment by segment, so that a segment from a roster stays one segment.
   const pieces = rest.split("/").map(decoded);
   if (

@@ -94,8 +94,8 @@ function refuse(member: Member, by: readonly Member[]): Promise<never> {
     others.length > 5 ? `${others.slice(0, 5).join(", ")} and ${others.length - 5} more` : others.join(", ");
   return Promise.reject(
     new FetchTrouble(
-      `The same repository is named by ${shown}.`,
-      "Find out whose it is and correct the roster, or give them the same group.",
+      `These students name the same repository: ${shown}.`,
+      "Find its owner and correct the roster, or put these students into the same group.",
       "INTAKE_SAME_REPOSITORY",
     ),
   );

@@ -62,14 +62,14 @@ describe("a submission from a repository", () => {
   it("is not graded if a needed file is stored in Git LFS, and the student is not blamed", async () => {
     const { submissions, unfetched, codes } = await read(sourceOf({ "a.c": pointer, "README.md": "x" }, {}));
     expect(submissions).toEqual([]);
-    expect(unfetched).toMatchObject([{ by: ["ada"], message: expect.stringContaining("a.c is kept in Git LFS") }]);
+    expect(unfetched).toMatchObject([{ by: ["ada"], message: expect.stringContaining("a.c is stored in Git LFS") }]);
     expect(codes).toContain("INTAKE_LFS");
   });
 
   it("is graded without a film that is stored in Git LFS", async () => {
     const { submissions } = await read(sourceOf({ "a.c": "1", "demo.mp4": pointer }, {}));
     expect(submissions).toMatchObject([
-      { content: { is: "taken", paths: ["a.c"], notes: ["demo.mp4 is kept in Git LFS and was left out"] } },
+      { content: { is: "taken", paths: ["a.c"], notes: ["demo.mp4 is stored in Git LFS and was skipped"] } },
     ]);
   });
 });
@@ -77,6 +77,6 @@ describe("a submission from a repository", () => {
 it("an uploaded Git LFS pointer is refused with a reason and not graded", async () => {
   const { submissions } = await read(sourceOf({ "a.c": pointer }, null));
   expect(submissions).toMatchObject([
-    { content: { is: "refused", message: "a.c is kept in Git LFS; only the pointer is here." } },
+    { content: { is: "refused", message: "a.c is stored in Git LFS; the submission contains only the pointer." } },
   ]);
 });

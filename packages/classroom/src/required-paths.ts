@@ -47,7 +47,7 @@ export function spellAsRequired<T extends { readonly path: string }>(
   return entries.map((entry) => {
     const path = spellings.reduce(spelled, entry.path);
     if (path === entry.path) return entry;
-    notes.push(`${showName(entry.path)} was spelled in another Unicode form than class.yaml and was renamed`);
+    notes.push(`${showName(entry.path)} uses another Unicode form than class.yaml and was renamed`);
     return { ...entry, path };
   });
 }
@@ -104,12 +104,13 @@ function fitsName(name: string, pattern: string): boolean {
 
 /** Describes what is wrong with a required path. null: nothing. */
 export function requiredPathProblem(path: string): string | null {
-  if (path.startsWith("/")) return "a required path counts from the top of the work; leave out the / before it";
-  if (path.includes("\\")) return "folders of a required path are divided by /";
+  if (path.startsWith("/"))
+    return "a required path is relative to the top folder of the submission; remove the / at the start";
+  if (path.includes("\\")) return "separate the folders of a required path with /";
   const parts = path.replace(/\/$/, "").split("/");
   if (parts.some((part) => part === "" || part === "." || part === "..")) {
-    return "a required path has no empty names, no . and no ..";
+    return "a required path must not contain empty names, . or ..";
   }
   const mixed = parts.find((part) => part.includes("**") && part !== "**");
-  return mixed === undefined ? null : "** stands for folders and is a name of its own, as in **/Stack.java";
+  return mixed === undefined ? null : "** matches folders and must be a whole name, as in **/Stack.java";
 }

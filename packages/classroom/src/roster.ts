@@ -112,8 +112,8 @@ export function readRoster(
     report.warn(
       "ROSTER_ENCODING",
       start,
-      "The roster is not UTF-8 and was read as Windows-1252; look whether accents are right.",
-      "Save it as CSV UTF-8.",
+      "The roster is not UTF-8 and was read as Windows-1252. Check that accents are right.",
+      "Save the roster as CSV UTF-8.",
     );
   }
   const table = readTable(decoded.text);
@@ -121,18 +121,18 @@ export function readRoster(
     report.error(
       "ROSTER_QUOTE",
       { file, line: table.openQuote.line, column: table.openQuote.column },
-      "A quote begins here and is never closed.",
-      "Close it, or write it twice if it is part of the text.",
+      "A quote starts here and is never closed.",
+      "Close the quote, or write it twice if it is part of the text.",
     );
     return none();
   }
   const [first] = table.rows;
   if (first === undefined) {
-    report.error("ROSTER_EMPTY", start, "The roster has no rows.", "Export it again, with its header.");
+    report.error("ROSTER_EMPTY", start, "The roster has no rows.", "Export the roster again, with its header.");
     return none();
   }
   if (table.rows.length > MOST_MEMBERS) {
-    report.error("ROSTER_LONG", start, `The roster has more than ${MOST_MEMBERS} rows.`, "Split it.");
+    report.error("ROSTER_LONG", start, `The roster has more than ${MOST_MEMBERS} rows.`, "Split the roster.");
     return none();
   }
   const found = mapColumns(table.rows, columns, file, report);
@@ -187,7 +187,7 @@ function mapColumns(
       report.error(
         "ROSTER_COLUMN",
         { file, line: 1, column: 1 },
-        `${field.slice(0, 40)} is nothing a roster can say of a student.`,
+        `${field.slice(0, 40)} is not a field of a student in a roster.`,
         `${report.didYouMean(field, fields)}Known: ${fields.join(", ")}.`,
       );
       failed = true;
@@ -218,8 +218,8 @@ function mapColumns(
         report.warn(
           "ROSTER_AMBIGUOUS",
           { file, line: first.line, column: first.cells[index]?.column ?? 1 },
-          `Two columns could be ${field}; "${(first.cells[mapping.indexOf(field)]?.text ?? "").trim().slice(0, 40)}" was taken, and "${(first.cells[index]?.text ?? "").trim().slice(0, 40)}" was not.`,
-          `If it is the other one, say so in class.yaml: \`columns: { ${field}: HEADER }\`.`,
+          `Two columns could be ${field}. "${(first.cells[mapping.indexOf(field)]?.text ?? "").trim().slice(0, 40)}" is used, "${(first.cells[index]?.text ?? "").trim().slice(0, 40)}" is not.`,
+          `To use the other column, write in class.yaml: \`columns: { ${field}: HEADER }\`.`,
         );
         continue;
       }
@@ -242,8 +242,8 @@ function mapColumns(
   report.error(
     "ROSTER_HEADER",
     { file, line: first.line, column: 1 },
-    `No column says who a student is: ${texts.slice(0, 200)}.`,
-    `${near ?? ""}Name the columns id, name, email or login, or say which they are, such as \`columns: { email: 3 }\`.`,
+    `No column identifies the students: ${texts.slice(0, 200)}.`,
+    `${near ?? ""}Name the columns id, name, email or login, or set them in class.yaml, such as \`columns: { email: 3 }\`.`,
   );
   return null;
 }
@@ -317,7 +317,7 @@ function collect(
     const own = { id, participant, login, email, sisId };
     const alone = Object.values(own).every((text) => text === undefined);
     if (alone && person.name === "") {
-      report.warn("ROSTER_ROW", at, "The row names nobody and was left out.", "Fill it in, or remove it.");
+      report.warn("ROSTER_ROW", at, "The row names no student and was skipped.", "Complete the row, or remove it.");
       continue;
     }
     const same = JSON.stringify(person);
@@ -336,15 +336,15 @@ function collect(
         report.warn(
           "ROSTER_TWICE",
           at,
-          `The row is the same as line ${before.line} and was left out.`,
-          "Remove one of the two.",
+          `The row is the same as line ${before.line} and was skipped.`,
+          "Remove one of the two rows.",
         );
       } else {
         report.error(
           "ROSTER_DUPLICATE",
           at,
-          `The ${field} ${value.slice(0, 60)} stands in line ${before.line} and in line ${row.line}.`,
-          "Give each student a key of their own.",
+          `The ${field} ${value.slice(0, 60)} appears in line ${before.line} and in line ${row.line}.`,
+          "Give each student a unique key.",
         );
       }
       break;
@@ -355,8 +355,8 @@ function collect(
       report.warn(
         "ROSTER_DUPLICATE",
         at,
-        `The git handle ${(handle ?? "").slice(0, 60)} stands in line ${twin.at?.line} and in line ${row.line}.`,
-        "Correct it, or give the students the same group if they work together.",
+        `The git handle ${(handle ?? "").slice(0, 60)} appears in line ${twin.at?.line} and in line ${row.line}.`,
+        "Correct it, or put the students into the same group if they work together.",
       );
     }
     people.push({ ...person, at });
@@ -396,8 +396,8 @@ function personOf(
     report.warn(
       "ROSTER_CELLS",
       at,
-      `The row has ${row.cells.length} cells, the header ${mapping.length}.`,
-      "Put cells that hold a separator into quotes.",
+      `The row has ${row.cells.length} cells, but the header has ${mapping.length}.`,
+      "Put cells that contain a separator into quotes.",
     );
   }
   const identifier = value("participant");
@@ -407,7 +407,7 @@ function personOf(
       "ROSTER_PARTICIPANT",
       at,
       `"${identifier.slice(0, 40)}" has no participant number at its end.`,
-      "Download the grading worksheet again, or check columns in class.yaml.",
+      "Download the grading worksheet again, or check `columns` in class.yaml.",
     );
   }
   const [first, last, whole] = [value("firstName"), value("lastName"), value("name")];
@@ -418,7 +418,12 @@ function personOf(
     parts.length === 2 || whole === undefined ? parts.join(" ") : split === null ? whole : `${split[2]} ${split[1]}`;
   const email = value("email");
   if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) {
-    report.warn("ROSTER_EMAIL", at, `${email.slice(0, 60)} is no e-mail address.`, "Correct it, or check the columns.");
+    report.warn(
+      "ROSTER_EMAIL",
+      at,
+      `${email.slice(0, 60)} is not an e-mail address.`,
+      "Correct the address, or check the columns.",
+    );
   }
   const consent = value("aiConsent");
   const aiConsent = consent === undefined ? undefined : readConsent(consent);
@@ -426,7 +431,7 @@ function personOf(
     report.error(
       "ROSTER_CONSENT",
       at,
-      `"${(consent ?? "").slice(0, 40)}" is no answer to whether a model may see the work.`,
+      `"${(consent ?? "").slice(0, 40)}" is not a valid answer to whether a model may see the submission.`,
       "Write none, local or any.",
     );
   }

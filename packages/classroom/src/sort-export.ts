@@ -32,15 +32,15 @@ export async function sortExport(
         problems.push({
           severity: "warning",
           code: "INTAKE_METADATA",
-          message: `${METADATA} lists ${showName(folder)} of ${people.map(showName).join(", ")}, and the export does not have it.`,
-          fix: "Export the submissions again, or copy that folder beside the others.",
+          message: `${METADATA} lists ${showName(folder)} of ${people.map(showName).join(", ")}, but the export does not contain it.`,
+          fix: "Export the submissions again, or copy that folder next to the others.",
           ...{ at, about: folder },
         });
       if (sorted !== null) return sorted;
       problems.push({
         severity: "error",
         code: "INTAKE_METADATA",
-        message: `${METADATA} is missing or not what Gradescope writes, so nobody knows whose work is whose.`,
+        message: `${METADATA} is missing or has the wrong format, so the students of the submissions are unknown.`,
         fix: "Export the submissions again, or write `layout: plain` and match folders by name.",
         at,
       });

@@ -39,7 +39,7 @@ export function submittedTimes(
       report.error(
         "ROSTER_TIME",
         { file, line, column: cell.column },
-        `"${text.slice(0, 60)}" is no time of a submission: ${read.why}.`,
+        `"${text.slice(0, 60)}" is not a valid hand-in time: ${read.why}.`,
         fix,
       );
       continue;
@@ -67,7 +67,7 @@ export function timedWorks(
     const read = readTime(work.submittedAt, clock);
     if (read.is === "unreadable") {
       const about = work.pieces[0]?.top ?? work.label;
-      const message = `${showName(about)}: "${showName(work.submittedAt.slice(0, 60))}" is no time of a submission: ${read.why}.`;
+      const message = `${showName(about)}: "${showName(work.submittedAt.slice(0, 60))}" is not a valid hand-in time: ${read.why}.`;
       const how = "Correct the name, or the group time of match in class.yaml.";
       findings.push({ severity: "warning", code: "INTAKE_TIME", message, fix: how, at, about });
       return { ...work, submittedAt: null };
@@ -85,8 +85,8 @@ export function timedWorks(
 const zoneFix = "Add a line such as `timezone: Europe/Berlin` to class.yaml.";
 
 function assumedZone(where: string, { zone, from }: ClassClock): string {
-  const why = from === "deadline" ? "as the deadline" : "because nothing says which zone is meant";
-  return `Times ${where} do not say their distance from UTC and were read as ${zone}, ${why}.`;
+  const why = from === "deadline" ? "as the deadline" : "because no time zone is set";
+  return `Times ${where} have no UTC offset and were read as ${zone}, ${why}.`;
 }
 
 function readTime(

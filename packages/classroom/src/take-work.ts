@@ -49,7 +49,7 @@ export async function takeWork(
   const missing = missingPaths(requires, submission.paths);
   if (missing.length > 0) {
     const near = missing.map((path) => suggest(path, submission.paths)).find((path) => path !== null);
-    const guess = near === undefined ? "" : ` There is ${showName(near)}.`;
+    const guess = near === undefined ? "" : ` Similar file: ${showName(near)}.`;
     const message = `${missing.map((path) => showName(path)).join(", ")} is missing.${guess}`;
     return { is: "incomplete", missing, message, paths: [...submission.paths].sort(), ...commit };
   }
@@ -61,8 +61,8 @@ export async function takeWork(
 
 /** The repository has the file, but we did not get it. In contrast, a student who uploads a pointer has not submitted the file. */
 function keptElsewhere(paths: readonly string[], fromRepository: boolean): Content | FetchTrouble {
-  const message = `${paths.slice(0, 5).map(showName).join(", ")} ${paths.length === 1 ? "is" : "are"} kept in Git LFS; only the pointer is here.`;
-  const fix = "Ask the student to commit the file itself (`git lfs migrate export`), or to hand it in.";
+  const message = `${paths.slice(0, 5).map(showName).join(", ")} ${paths.length === 1 ? "is" : "are"} stored in Git LFS; the submission contains only the pointer.`;
+  const fix = "Ask the student to commit the file itself (`git lfs migrate export`), or to submit it directly.";
   if (fromRepository) return new FetchTrouble(message, fix, "INTAKE_LFS");
   return { is: "refused", code: "SUBMISSION_REFUSED", message, fix };
 }
@@ -89,7 +89,7 @@ async function readWork(
     throw handedInTwice(entry.path);
   });
   const beside = work.beside.map(({ top }) => showName(top)).join(", ");
-  const notes = [...main.notes, ...loose.notes, `${beside}: loose, taken as part of ${showName(work.label)}`];
+  const notes = [...main.notes, ...loose.notes, `${beside}: outside the folder, added to ${showName(work.label)}`];
   return { entries: [...main.entries, ...added], notes };
 }
 
@@ -99,7 +99,7 @@ function handedInTwice(path: string): SubmissionError {
   return new SubmissionError(
     "SUBMISSION_ARCHIVE_CLASH",
     `${showName(path)} was handed in twice.`,
-    "Hand in one file of each name.",
+    "Submit only one file with each name.",
   );
 }
 

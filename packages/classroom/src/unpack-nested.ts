@@ -47,7 +47,7 @@ export async function unpackNested(
       }
       const alone = files.length === 1;
       if (depth === DEEPEST) {
-        notes.push(`${showName(entry.path)} lies ${DEEPEST} archives deep and was not unpacked`);
+        notes.push(`${showName(entry.path)} is inside ${DEEPEST} nested archives and was not unpacked`);
         out.push(entry);
         continue;
       }
@@ -83,7 +83,7 @@ export async function unpackNested(
         error instanceof SubmissionError &&
         (error.code === "SUBMISSION_ARCHIVE_BROKEN" || error.code === "SUBMISSION_ARCHIVE_UNSUPPORTED");
       if (alone || !mild) throw error;
-      notes.push(`${showName(path)} was left as a file: ${error.message}`);
+      notes.push(`${showName(path)} was not unpacked: ${error.message}`);
       return null;
     }
   }
@@ -104,7 +104,7 @@ function withoutWrapping(entries: readonly Entry[], requires: readonly string[],
   if (inside.length === 0 || inside.some(({ kind }) => kind === "link")) return real;
   const files = inside.filter(({ kind }) => kind === "file").map(({ path }) => path.slice(top.length + 1));
   if (keepsFolder(requires, top, files)) return real;
-  notes.push(`everything was in the folder ${showName(top)}, which was left out`);
+  notes.push(`the single top folder ${showName(top)} was removed`);
   return inside.map((entry) => ({ ...entry, path: entry.path.slice(top.length + 1) }));
 }
 
@@ -124,7 +124,7 @@ function freeName(wanted: string, taken: Set<string>): string {
 function tooLarge(path: string): SubmissionError {
   return new SubmissionError(
     "SUBMISSION_TOO_LARGE",
-    `With ${showName(path)} unpacked, the work holds more files or bytes than allowed.`,
-    "Leave out what is not part of the work.",
+    `With ${showName(path)} unpacked, the submission contains more files or bytes than allowed.`,
+    "Remove files that are not part of the submission.",
   );
 }

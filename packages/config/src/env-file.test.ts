@@ -85,7 +85,7 @@ describe("a .env file that another person may have written", () => {
         sandbox: { hosts: [] },
         workflowEnvironment: {},
       });
-      expect(notes()).toMatch(/\.env is not trusted: nothing of it is taken \(.*OPENAI_BASE_URL.*markmill trust$/);
+      expect(notes()).toMatch(/\.env is ignored, because you have not trusted it \(.*OPENAI_BASE_URL.*markmill trust$/);
     },
   );
 
@@ -133,7 +133,7 @@ describe("a .env file that another person may have written", () => {
     if (question !== undefined) recordDecision(question.subject, "refused");
     expect(openQuestions(folder)).toEqual([]);
     expect(config().database).toEqual({ kind: "embedded" });
-    expect(notes()).toMatch(/is refused.*markmill trust/);
+    expect(notes()).toMatch(/because you refused to trust it.*markmill trust/);
   });
 
   it("shows its keys by name only in the trust question, and no value can imitate another line", () => {
@@ -309,7 +309,7 @@ describe("the project of a folder", () => {
       models: { defaultModel: "small", file: join(folder, "models.yaml") },
       git: { sshKey: join(folder, "keys/id") },
     });
-    expect(notes({}, below())).toBe(`the project is ${folder}, above the working directory`);
+    expect(notes({}, below())).toBe(`the project is ${folder}, a parent of the working directory`);
     expect(notes()).toBe("");
   });
 
@@ -337,6 +337,6 @@ describe("the project of a folder", () => {
     mkdirSync(join(folder, ".markmill"));
     writeFileSync(join(below(), ".env"), hostile);
     expect(config({}, below()).database).toEqual({ kind: "embedded" });
-    expect(notes({}, below())).toContain(`${join(below(), ".env")} is not read`);
+    expect(notes({}, below())).toContain(`${join(below(), ".env")} is ignored`);
   });
 });

@@ -75,7 +75,7 @@ export function loadEnvFile(path: string): LoadedEnvFile | Exclude<EnvFile, { re
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       stat = fstatSync(file);
-      if (!stat.isFile()) return { is: "unreadable", why: "is no file" };
+      if (!stat.isFile()) return { is: "unreadable", why: "is not a file" };
       if (stat.size > longest) return { is: "unreadable", why: "is longer than 1 MiB" };
       bytes = readFileSync(file);
     } finally {

@@ -9,7 +9,7 @@ export function decodeEnvText(bytes: Uint8Array): EnvText {
   // UTF-16 without a mark has a zero beside every letter; text in UTF-8 has none.
   const zero = bytes.indexOf(0);
   if (zero === 0 || zero === 1) return { ok: false, why: utf16 };
-  if (zero !== -1) return { ok: false, why: `is no text: byte ${zero + 1} is zero` };
+  if (zero !== -1) return { ok: false, why: `is not text: byte ${zero + 1} is zero` };
   // The decoder removes the mark at the beginning.
   return { ok: true, text: new TextDecoder().decode(bytes) };
 }

@@ -9,24 +9,30 @@ import { isForeignHome } from "./project-home.ts";
 import { redactText } from "./redact-config.ts";
 
 export const configFindingCodes = {
-  CONFIG_INVALID: { means: "A variable has a value of the wrong kind.", fix: "Correct it as the message says." },
-  CONFIG_MISSING: { means: "A variable is needed by what another one asks for.", fix: "Set it, or correct the other." },
-  CONFIG_CONFLICT: { means: "Two variables contradict each other.", fix: "Correct one of them." },
+  CONFIG_INVALID: {
+    means: "A variable has a value of the wrong type.",
+    fix: "Correct the value as described in the message.",
+  },
+  CONFIG_MISSING: {
+    means: "A variable needs another variable that is not set.",
+    fix: "Set the missing variable, or correct the other one.",
+  },
+  CONFIG_CONFLICT: { means: "Two variables contradict each other.", fix: "Correct one of the two variables." },
   CONFIG_SECRET_EXPOSED: {
     means: "WORKFLOW_ENV names a secret of Markmill, which workflows could then read.",
-    fix: "Take it out of WORKFLOW_ENV.",
+    fix: "Remove it from WORKFLOW_ENV.",
   },
   CONFIG_UNREADABLE: {
     means: "The .env file cannot be read.",
-    fix: "Make it a text file in UTF-8 that you may read, or remove it. --no-env-file leaves it out.",
+    fix: "Save it as a UTF-8 text file that you may read, or remove it. --no-env-file ignores it.",
   },
   CONFIG_HOME_NOT_TRUSTED: {
     means:
-      "The folder of Markmill's state (.markmill) was not made by you on this machine. Its database could run programs as you.",
-    fix: "If it is yours (moved, copied or restored), run 'markmill trust'. Else remove it.",
+      "You did not create the folder of Markmill's state (.markmill) on this machine. Its database could run programs as you.",
+    fix: "If you moved, copied or restored the folder, run 'markmill trust'. Otherwise, remove it.",
   },
   CONFIG_KEY_ELSEWHERE: {
-    means: "The API key and the address it would be sent to come from different places.",
+    means: "The API key and its endpoint come from different places.",
     fix: "Set both in the environment, or both in the .env file.",
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
@@ -96,7 +102,7 @@ export function readProcessConfig(cwd: string, place: EnvFilePlace = {}): Config
   const config = inProject(withWalls(reading.config, project), project, cwd);
   const home = resolve(cwd, config.home);
   if (isForeignHome(home)) {
-    const message = `${home} was not made by you on this machine, and its database could run programs as you`;
+    const message = `You did not create ${home} on this machine, and its database could run programs as you`;
     const { fix } = configFindingCodes.CONFIG_HOME_NOT_TRUSTED;
     return { ok: false, findings: [{ code: "CONFIG_HOME_NOT_TRUSTED", variable: "MARKMILL_HOME", message, fix }] };
   }
@@ -124,10 +130,10 @@ function inProject(config: Config, project: string, cwd: string): Config {
 
 function projectNotes(project: string, cwd: string): string[] {
   if (project === cwd) return [];
-  const found = `the project is ${project}, above the working directory`;
+  const found = `the project is ${project}, a parent of the working directory`;
   const here = loadEnvFile(join(cwd, ".env"));
   if (here.is !== "loaded" || settingsIn(here.values).length === 0) return [found];
-  return [found, `${join(cwd, ".env")} is not read: settings come from the project's own .env.`];
+  return [found, `${join(cwd, ".env")} is ignored: settings come from the .env of the project.`];
 }
 
 /** Adds the walls that a person accepted for the project to SANDBOX_ACCEPT, unless SANDBOX_ACCEPT accepts none. */
@@ -148,8 +154,8 @@ export function keyElsewhere(file: EnvironmentText, environment: EnvironmentText
   return {
     code: "CONFIG_KEY_ELSEWHERE",
     variable: "OPENAI_BASE_URL",
-    message: `OPENAI_API_KEY comes from ${key}, OPENAI_BASE_URL from ${endpoint}: a key is not sent to an endpoint that was set in another place`,
-    fix: `Set both in ${key}, or both in ${endpoint}; OPENAI_API_KEY= (empty) in the environment for an endpoint without a key.`,
+    message: `OPENAI_API_KEY comes from ${key}, but OPENAI_BASE_URL comes from ${endpoint}: Markmill does not send a key to an endpoint from another place`,
+    fix: `Set both in ${key}, or both in ${endpoint}. For an endpoint without a key, set OPENAI_API_KEY= (empty) in the environment.`,
   };
 }
 
@@ -158,15 +164,17 @@ function noteOf(envFile: string, { leftOut, because }: Extract<EnvFile, { is: "r
   const names = leftOut.slice(0, 6).join(", ") + (leftOut.length > 6 ? ", …" : "");
   switch (because) {
     case "submission":
-      return [`${envFile} lies inside the submission: nothing of it is taken (${names}).`];
+      return [`${envFile} is inside the submission, so it is ignored (${names}).`];
     case "foreign":
       return [
-        `${envFile} can be written by others: nothing of it is taken (${names}). Make it yours alone: chmod 600 ${envFile}`,
+        `${envFile} is ignored, because other users can change it (${names}). Let only your user write it: chmod 600 ${envFile}`,
       ];
     case "undecided":
-      return [`${envFile} is not trusted: nothing of it is taken (${names}). If you know what it sets: markmill trust`];
+      return [
+        `${envFile} is ignored, because you have not trusted it (${names}). If you know its content: markmill trust`,
+      ];
     case "refused":
-      return [`${envFile} is refused: nothing of it is taken (${names}). To change that: markmill trust`];
+      return [`${envFile} is ignored, because you refused to trust it (${names}). To change this: markmill trust`];
     default:
       return [];
   }
@@ -218,7 +226,7 @@ function conflicts(env: Environment): ConfigFinding[] {
     find(
       "CONFIG_MISSING",
       missing,
-      `${missing} is not set, but the other half of the key is`,
+      `${missing} is not set, but the other part of the key is`,
       "Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, or neither.",
     );
   }
@@ -226,15 +234,15 @@ function conflicts(env: Environment): ConfigFinding[] {
     find(
       "CONFIG_CONFLICT",
       "STALLED_INTERVAL_MS",
-      `STALLED_INTERVAL_MS (${env.STALLED_INTERVAL_MS}) is longer than LOCK_DURATION_MS (${env.LOCK_DURATION_MS}): silent workers would be found late`,
-      "Make it a third of LOCK_DURATION_MS.",
+      `STALLED_INTERVAL_MS (${env.STALLED_INTERVAL_MS}) is longer than LOCK_DURATION_MS (${env.LOCK_DURATION_MS}), so crashed workers would be detected late`,
+      "Set it to a third of LOCK_DURATION_MS.",
     );
   }
   for (const [name, known] of Object.entries(spoken)) {
     const value = env[name as keyof typeof spoken];
     // Other programs read these variables too. They concern us only if telemetry is on.
     if (known.includes(value) || !telemetryIsOn(env)) continue;
-    const message = `${name} is ${JSON.stringify(value.slice(0, 40))}, and only ${known.join(", ")} can be had`;
+    const message = `${name} is ${JSON.stringify(value.slice(0, 40))}, but only ${known.join(", ")} is supported`;
     find("CONFIG_CONFLICT", name as VariableName, message, `Set ${name}=${known[0]}, or OTEL_SDK_DISABLED=true.`);
   }
   for (const name of env.WORKFLOW_ENV ?? []) {
@@ -243,7 +251,7 @@ function conflicts(env: Environment): ConfigFinding[] {
       "CONFIG_SECRET_EXPOSED",
       "WORKFLOW_ENV",
       `WORKFLOW_ENV names ${name}, which would give Markmill's own credentials to workflows`,
-      `Remove ${name} from WORKFLOW_ENV; give workflows a credential of their own.`,
+      `Remove ${name} from WORKFLOW_ENV, and give workflows their own credentials.`,
     );
   }
   return findings;

@@ -31,7 +31,7 @@ export const principal = named(
     csrfToken: z
       .string()
       .optional()
-      .describe("of a session: sent back as X-CSRF-Token with everything that changes something"),
+      .describe("for a session: send it as X-CSRF-Token with every request that changes something"),
   }),
 );
 
@@ -51,9 +51,9 @@ const key = named(
   z.object({
     id: accessId,
     name: z.string(),
-    start: z.string().describe("how the key begins, to tell it from others"),
+    start: z.string().describe("first characters of the key, to recognise it"),
     roles: z.array(roleSchema),
-    scopes: z.array(scopeSchema).nullable().describe("null: all that the roles allow"),
+    scopes: z.array(scopeSchema).nullable().describe("null: all scopes of the roles"),
     createdAt: time,
     createdBy: z.string(),
     expiresAt: time.nullable(),
@@ -73,13 +73,13 @@ export const newKey = named(
 );
 export const madeKey = named(
   "MadeKey",
-  key.extend({ secret: z.string().describe("shown this once and kept nowhere") }),
+  key.extend({ secret: z.string().describe("the secret key; shown only in this answer") }),
 );
 
 const tenant = named("Tenant", z.object({ id: tenantId, name: z.string(), createdAt: time }));
 export const tenantList = named("TenantList", page(tenant));
 export const newTenant = named("NewTenant", z.strictObject({ id: tenantId, name: personName }));
-export const madeTenant = named("MadeTenant", tenant.extend({ key: madeKey.describe("of its first owner") }));
+export const madeTenant = named("MadeTenant", tenant.extend({ key: madeKey.describe("the key of its first owner") }));
 
 const auditEntry = named(
   "AuditEntry",
@@ -88,18 +88,18 @@ const auditEntry = named(
     at: time,
     actor: z.string(),
     actorName: z.string(),
-    action: z.string().describe("the operation, as the OpenAPI document names it"),
+    action: z.string().describe("the operationId in the OpenAPI document"),
     target: z.string().nullable(),
     requestId: z.string(),
     address: z.string(),
-    outcome: z.int().nullable().describe("HTTP status; null: not known, the server ended in between"),
+    outcome: z.int().nullable().describe("HTTP status; null: unknown, because the server stopped during the request"),
     details: z.record(z.string(), z.unknown()),
   }),
 );
 export const auditQuery = z.object({
   action: text(100).optional().describe("only this operation, such as startRun"),
-  actor: text(100).optional().describe("only what this actor did, such as key:… or user:…"),
-  target: text(200).optional().describe("only what was done to this id"),
+  actor: text(100).optional().describe("only actions of this actor, such as key:… or user:…"),
+  target: text(200).optional().describe("only actions on this id"),
   from: time.optional().describe("at this time or later"),
   before: time.optional().describe("before this time"),
   limit,

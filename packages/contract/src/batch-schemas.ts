@@ -80,7 +80,7 @@ const newMember = z.strictObject({
     .nullable()
     .optional()
     .describe(
-      "stored key of the same person, as somebody decided; null: the person is new; absent: decided by what is known of both",
+      "stored key of the same person, if a person has decided this; null: the student is new; absent: Markmill compares the known data",
     ),
 });
 const member = named("Member", z.object({ ...person, pseudonym: z.string() }));
@@ -101,7 +101,7 @@ const commit = named(
   "WorkCommit",
   z.object({
     hash: z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/, "must be the hash of a commit"),
-    at: short.nullable().describe("the committer's date; null: it cannot be true"),
+    at: short.nullable().describe("the committer's date; null: the date is impossible"),
     doubts: z.array(z.string().max(4_096)).max(100).describe("why the date may be wrong"),
   }),
 );
@@ -117,37 +117,41 @@ const content = named(
       notes: z.array(z.string().max(4_096)).max(10_000),
       start: start
         .optional()
-        .describe("how its run begins, where it is not as the batch says; variables count over the batch's"),
-      commit: commit.optional().describe("of a repository"),
+        .describe(
+          "start settings of this run that differ from the batch; these variables override the batch's variables",
+        ),
+      commit: commit.optional().describe("only for a repository"),
     }),
     z.object({ is: z.literal("refused"), code: short, message: text(10_000), fix: text(10_000) }),
     z.object({ is: z.literal("empty") }),
     z.object({
       is: z
         .literal("undecided")
-        .describe("one of several works that nothing orders: not graded until a person decides"),
+        .describe("one of several submissions without an order: not graded until a person decides"),
       hash: hash.nullable(),
       message: text(10_000),
       fix: text(10_000),
     }),
     z.object({
       ...{ is: z.literal("incomplete"), missing: paths, message: text(10_000), paths },
-      commit: commit.optional().describe("of a repository"),
+      commit: commit.optional().describe("only for a repository"),
     }),
   ]),
 );
 
 const workFields = {
   key,
-  by: z.array(key).max(1_000).describe("keys of members"),
+  by: z.array(key).max(1_000).describe("keys of students"),
   group: short.nullable(),
   attempt: z.int().min(1).max(1e6),
-  counts: z.boolean().describe("false: it counts for nobody and is not graded"),
+  counts: z.boolean().describe("false: the submission counts for no student and is not graded"),
   countsFor: z
     .array(key)
     .max(1_000)
     .optional()
-    .describe("keys of members for whom it counts, the others count another work; absent: all of them, or none"),
+    .describe(
+      "keys of the students for whom it counts; for the others, another submission counts; absent: all or none of them",
+    ),
   label: short,
   sources: z.array(z.string().max(4_096)).max(1_000),
   submittedAt: short.nullable(),
@@ -159,46 +163,49 @@ const settings = {
   late: z
     .object({ percentPerDay: z.number().min(0).max(100), mostPercent: z.number().min(0).max(100) })
     .nullable()
-    .describe("what lateness costs"),
-  aiConsent: consent.describe("of members who said nothing of their own"),
+    .describe("the penalty for lateness"),
+  aiConsent: consent.describe("default for students without their own answer"),
   language: short.nullable(),
-  facts: z.unknown().optional().describe("for whoever saves it; nobody else reads it"),
+  facts: z.unknown().optional().describe("free data of the client; the server does not read it"),
 };
 
 export const batchSave = named(
   "BatchSave",
   z.strictObject({
-    key: key.describe("names the batch: saved again under it, the same batch goes on"),
+    key: key.describe("identifies the batch: a request with the same key continues the same batch"),
     name: short,
     definition: hash,
-    rubric: rubric.optional().describe("absent: the definition's"),
+    rubric: rubric.optional().describe("default: the rubric of the definition"),
     confirmedVoids: text(200)
       .optional()
-      .describe("`confirm` of the problem RUBRIC_VOIDS: somebody has seen what the changed rubric voids"),
+      .describe("`confirm` of the problem RUBRIC_VOIDS: confirms that a person has read what the changed rubric voids"),
     concurrency: concurrency.optional(),
-    budget: capAmounts.optional().describe("of all runs together; absent: as it is"),
+    budget: capAmounts.optional().describe("for all runs together; absent: no change"),
     ...settings,
     variables: variables.optional(),
-    caps: caps.optional().describe("of each run"),
+    caps: caps.optional().describe("for each run"),
     patienceMs: z
       .int()
       .min(0)
       .max(366 * 86_400_000)
       .optional(),
     members: z.array(newMember).max(5_000),
-    works: z.array(z.strictObject(workFields)).max(1_000).describe("any part of them: what is left out stays as it is"),
+    works: z
+      .array(z.strictObject(workFields))
+      .max(1_000)
+      .describe("all or some submissions: missing ones do not change"),
     whole: z
       .array(key)
       .max(20_000)
       .optional()
       .describe(
-        "with the last piece: keys of all works there are. What is known and not among them no longer counts; nothing is deleted",
+        "with the last request: keys of all submissions. Stored submissions that are not in the list no longer count; nothing is deleted",
       ),
     span: z
       .strictObject({ after: key.nullable(), upTo: key.nullable() })
       .optional()
       .describe(
-        "with `whole`, where it has more than 20,000 keys: these are the ones that come after the one key and not after the other, in the order of their UTF-8 bytes (null: no end there), and only works among those may stop to count",
+        "with `whole`, if it has more than 20,000 keys: the range of keys in this request, after the first key and up to the second, in the order of their UTF-8 bytes (null: no limit). Only submissions in this range can stop counting",
       ),
   }),
 );
@@ -207,9 +214,9 @@ export const savedBatch = named(
   "SavedBatch",
   z.object({
     ...{ id: runId, created: z.boolean(), added: count, changed: count, otherDefinition: count },
-    restarted: count.describe("works without a paid reply that begin again as the batch says now"),
-    kept: count.describe("works under way that were begun otherwise and stay so, because they have paid replies"),
-    dropped: count.optional().describe("works that no longer count; only where `whole` was sent"),
+    restarted: count.describe("submissions without a paid reply that restart with the current settings of the batch"),
+    kept: count.describe("running submissions that keep their old settings, because they have paid replies"),
+    dropped: count.optional().describe("submissions that no longer count; only if `whole` was sent"),
     warnings: startWarnings.optional(),
   }),
 );
@@ -218,7 +225,9 @@ const batchState = named(
   "BatchState",
   z.discriminatedUnion("is", [
     z.object({ is: z.literal("open") }),
-    z.object({ is: z.literal("ended") }).describe("every work has ended; works that are added or tried again open it"),
+    z
+      .object({ is: z.literal("ended") })
+      .describe("every submission has ended; added or retried submissions open the batch again"),
     z.object({ is: z.literal("paused"), by: z.enum(["person", "budget"]), reason: z.string() }),
     z.object({ is: z.literal("cancelled"), reason: z.string() }),
   ]),
@@ -237,13 +246,13 @@ export const batchSummary = named(
     endedAt: time
       .nullable()
       .describe(
-        "when the last of its works ended, was withdrawn or refused, or when it was cancelled; null: one runs or waits for its turn",
+        "when its last submission ended, was withdrawn or was refused, or when the batch was cancelled; null: a submission runs or waits",
       ),
     counts: z.object({
       works: count,
       waiting: count,
       running: count,
-      parked: count.describe("of those that run: they wait for an endpoint, or to be resumed"),
+      parked: count.describe("running submissions that wait for an endpoint, or to be resumed"),
       succeeded: count,
       failed: count,
       ungradable: count,
@@ -260,31 +269,28 @@ export const batch = named(
     rubricHash: z.string(),
     settings: z.object({
       ...settings,
-      model: short.nullable().describe("the model that its runs are to ask; null: the default"),
+      model: short.nullable().describe("the model of its runs; null: the default model"),
     }),
     members: count,
-    budget: z
-      .object({ cap: amounts, spent: amounts, reserved: amounts })
-      .nullable()
-      .describe("null in cap: there is none"),
+    budget: z.object({ cap: amounts, spent: amounts, reserved: amounts }).nullable().describe("null in cap: no limit"),
     budgetNearlySpent: z.boolean(),
     spent,
-    runMs: z.array(z.number()).describe("of runs that ended, the newest last"),
+    runMs: z.array(z.number()).describe("durations of ended runs, newest last"),
     troubles: z.array(z.object({ reason: z.string(), works: count, held: z.boolean() })),
   }),
 );
 
 export const batchQuery = z.strictObject({
-  key: key.optional().describe("only the batch of this key"),
-  id: idPart.optional().describe("only batches whose id ends with these characters, or begins with them (8 or more)"),
+  key: key.optional().describe("only the batch with this key"),
+  id: idPart.optional().describe("only batches whose id ends with these characters, or starts with them (8 or more)"),
   state: many(z.enum(["open", "ended", "paused", "cancelled"]), 4)
     .optional()
-    .describe("only batches that stand so"),
+    .describe("only batches in this state"),
   limit,
   cursor: cursor.optional(),
 });
 export const batchStreamHeaders = z.object({
-  "last-event-id": z.literal("end").optional().describe("`end`: the end of the stream was seen"),
+  "last-event-id": z.literal("end").optional().describe("`end`: the client has received the end of the stream"),
 });
 export const batchPage = named("BatchPage", page(batchSummary));
 
@@ -313,7 +319,7 @@ const grade = named(
 const finalGrade = named(
   "FinalGrade",
   grade.extend({
-    proposed: grade.nullable().describe("as the machine said it"),
+    proposed: grade.nullable().describe("the points that Markmill proposed"),
     overrides: z.array(z.looseObject({ criterion: z.string(), points: z.number(), by: z.string() })),
     reviewed: z.object({ id: count, by: z.string(), at: z.string() }).nullable(),
     released: z
@@ -322,7 +328,7 @@ const finalGrade = named(
         students: z
           .array(z.string())
           .optional()
-          .describe("keys of those for whom it is; absent: all people of the work"),
+          .describe("keys of the students concerned; absent: all students of the submission"),
       })
       .nullable(),
   }),
@@ -344,27 +350,27 @@ export const gradeEvent = named(
     rubricHash: z.string(),
     content: z.string().nullable(),
     try: count,
-    takesBack: count.nullable().describe("of an override without points: the id of the event that it takes back"),
+    takesBack: count.nullable().describe("for an override without points: the id of the event that it takes back"),
     students: z
       .array(z.string())
       .readonly()
       .nullable()
       .optional()
-      .describe("of a release: keys of those for whom it is"),
+      .describe("for a release: keys of the students concerned"),
   }),
 );
 
 const personMark = named(
   "PersonMark",
   z.looseObject({
-    id: count.describe("of the grade event"),
+    id: count.describe("id of the grade event"),
     criterion: z.string(),
     points: z.number(),
     by: z.string(),
     at: z.string(),
     fate: z
       .looseObject({ is: z.enum(["stands", "replaced", "taken back", "other content", "no criterion"]) })
-      .describe("what became of it; `by`: the id of the event that replaced it or took it back"),
+      .describe("state of the mark; `by`: the id of the event that replaced it or took it back"),
   }),
 );
 
@@ -386,28 +392,30 @@ const work = named(
     try: z.object(lastTry).nullable(),
     tries: count,
     proposal: z.object({ grade, try: count }).nullable(),
-    grade: finalGrade.nullable().describe("as it stands, with what people said; null: nothing is known yet"),
+    grade: finalGrade.nullable().describe("the current grade, with marks by people; null: no grade yet"),
     events: z.array(gradeEvent),
-    marks: z.array(personMark).describe("every mark that a person gave, with what became of it"),
+    marks: z.array(personMark).describe("every mark by a person, with its state"),
     etag: z
       .string()
-      .describe("of its grade as it stands: send it quoted as If-Match to say that you decide on what you have seen"),
+      .describe(
+        "version of the current grade: send it in quotes as If-Match to change exactly the grade that you have read",
+      ),
     spent,
   }),
 );
 
 export const workQuery = z.strictObject({
-  key: many(key, 500).optional().describe("only works of these keys"),
-  standing: many(z.enum(standings), standings.length).optional().describe("only works that stand so"),
-  outcome: many(z.enum(outcomes), outcomes.length).optional().describe("only works whose grade has such an outcome"),
-  released: flag.optional().describe("true: only works whose grade is released; false: only the others"),
-  counts: flag.optional().describe("true: only works that count for somebody; false: only the others"),
+  key: many(key, 500).optional().describe("only submissions with these keys"),
+  standing: many(z.enum(standings), standings.length).optional().describe("only submissions in this state"),
+  outcome: many(z.enum(outcomes), outcomes.length).optional().describe("only submissions whose grade has this outcome"),
+  released: flag.optional().describe("true: only submissions with a released grade; false: only the others"),
+  counts: flag.optional().describe("true: only submissions that count for a student; false: only the others"),
   limit,
-  cursor: text(600).optional().describe("`next` of the page before"),
+  cursor: text(600).optional().describe("`next` of the previous page"),
 });
 export const workPage = named("WorkPage", page(work));
 
-export const tryQuery = listQuery.extend({ work: key.describe("the key of a work") });
+export const tryQuery = listQuery.extend({ work: key.describe("the key of a submission") });
 export const tryList = named(
   "TryList",
   page(z.object({ ...lastTry, content: z.string(), standing, grade: grade.nullable(), spent })),
@@ -415,12 +423,12 @@ export const tryList = named(
 
 export const memberQuery = z.strictObject({
   limit,
-  cursor: text(600).optional().describe("`next` of the page before"),
+  cursor: text(600).optional().describe("`next` of the previous page"),
 });
 export const memberPage = named("MemberPage", page(member));
 
 export const gradeQuery = z.strictObject({
-  work: key.optional().describe("only of the work with this key"),
+  work: key.optional().describe("only for the submission with this key"),
   limit,
   cursor: cursor.optional(),
 });
@@ -434,29 +442,27 @@ export const batchChange = named(
     budget: capAmounts.optional(),
     model: text(500, 1)
       .optional()
-      .describe("the model to ask from now on; works under way without a paid reply begin again with it"),
+      .describe("the model from now on; running submissions without a paid reply restart with it"),
   }),
 );
 export const changedBatch = named(
   "ChangedBatch",
   z.object({
     ...{ id: runId, state: batchState, runs: count },
-    restarted: count.optional().describe("with `model`: works without a paid reply that begin again with it"),
+    restarted: count.optional().describe("with `model`: submissions without a paid reply that restart with it"),
     kept: count
       .optional()
-      .describe("with `model`: works under way that keep their model, because they have paid replies"),
+      .describe("with `model`: running submissions that keep their model, because they have paid replies"),
   }),
 );
 const keys = z.array(key).max(10_000);
 export const retryWorksBody = z.strictObject({ keys: keys.optional() });
 export const regradeBody = z.strictObject({
   keys: keys.min(1),
-  definition: hash.optional().describe("absent: the batch's"),
+  definition: hash.optional().describe("default: the definition of the batch"),
 });
 export const gradeHeaders = z.object({
-  "idempotency-key": idempotencyKey.describe(
-    "the same key appends one event of the batch, however often the request is repeated",
-  ),
+  "idempotency-key": idempotencyKey.describe("repeated requests with the same key add only one event to the batch"),
   "if-match": z
     .string()
     .max(2_000)
@@ -465,7 +471,9 @@ export const gradeHeaders = z.object({
       'must be * or quoted tags such as "x1y2"',
     )
     .optional()
-    .describe("`etag` of the work as you read it, in quotes; needed to replace or take back a mark of another person"),
+    .describe(
+      "`etag` of the submission that you read, in quotes; needed to replace or take back a mark of another person",
+    ),
 });
 export const retriedWorks = named("RetriedWorks", z.object({ works: z.array(z.string()) }));
 export const gradeBody = named(
@@ -473,22 +481,26 @@ export const gradeBody = named(
   z.strictObject({
     work: key,
     kind: z.enum(["override", "reviewed", "released", "withdrawn"]),
-    criterion: text(200, 1).optional().describe("of an override"),
-    points: z.number().nullable().optional().describe("of an override; null takes one mark back"),
+    criterion: text(200, 1).optional().describe("for an override"),
+    points: z.number().nullable().optional().describe("for an override; null takes one mark back"),
     takesBack: z
       .int()
       .min(1)
       .optional()
       .describe(
-        "of an override without points: the id of the mark that it takes back; default: your own last one. Of a review: the id of the review that it takes back",
+        "for an override without points: the id of the mark to take back; default: your own last mark. For a review: the id of the review to take back",
       ),
     students: z
       .array(key)
       .max(1_000)
       .optional()
-      .describe("of a release: keys of those for whom it is; default: everybody for whom the work counts"),
-    reason: text(10_000).optional().describe("an override and a withdrawal need one"),
-    comment: text(100_000).optional().describe("for the student"),
-    try: z.int().min(0).optional().describe("whose proposal was seen; refused when there is another by now"),
+      .describe("for a release: keys of the students concerned; default: every student for whom the submission counts"),
+    reason: text(10_000).optional().describe("needed for an override and a withdrawal"),
+    comment: text(100_000).optional().describe("a comment for the student"),
+    try: z
+      .int()
+      .min(0)
+      .optional()
+      .describe("the grading attempt whose proposal you have read; refused if there is a newer one"),
   }),
 );

@@ -9,7 +9,7 @@ const fileContent = z.union([z.string(), z.strictObject({ base64: z.base64() })]
 export const definitionUpload = named(
   "DefinitionUpload",
   z.strictObject({
-    root: filePath.describe("path of the workflow file a run starts with"),
+    root: filePath.describe("path of the workflow file that a run starts with"),
     files: z
       .record(filePath, fileContent)
       .describe("every file the workflow includes, calls or reads, by its path below the workflow folder"),
@@ -31,7 +31,7 @@ const finding = named(
 
 const parameter = named(
   "Parameter",
-  z.object({ name: z.string(), default: z.string().nullable().describe("null: a run must be given it") }),
+  z.object({ name: z.string(), default: z.string().nullable().describe("null: the parameter is required") }),
 );
 
 export const definitionCheck = named(
@@ -55,7 +55,7 @@ export const definitionDetail = named(
   definitionSummary.extend({
     description: z.string(),
     parameters: z.array(parameter),
-    programs: z.array(z.string()).describe("paths of the workflow and of all it calls"),
+    programs: z.array(z.string()).describe("paths of the workflow and of the workflows it calls"),
     files: z.array(z.object({ path: z.string(), characters: count })),
   }),
 );
@@ -67,14 +67,18 @@ export const savedDefinition = named(
 
 const listedDefinition = named(
   "ListedDefinition",
-  definitionSummary.extend({ versions: count.describe("definitions of this name; this is the latest") }),
+  definitionSummary.extend({
+    versions: count.describe("number of definitions with this name; this one is the latest"),
+  }),
 );
 export const definitionQuery = z.object({
-  search: text(200).optional().describe("part of the name, in any case"),
+  search: text(200).optional().describe("part of the name; upper and lower case are equal"),
   limit,
-  cursor: text(2_000).optional().describe("`next` of the page before"),
+  cursor: text(2_000).optional().describe("`next` of the previous page"),
 });
-export const programQuery = z.object({ path: filePath.optional().describe("one of `programs`; absent: the root") });
+export const programQuery = z.object({
+  path: filePath.optional().describe("one of `programs`; default: the root program"),
+});
 export const sourceQuery = z.object({ path: filePath.optional().describe("only this file") });
 export const definitionParams = z.object({ hash: hash.describe("the hash of a definition") });
 export const definitionPage = named("DefinitionPage", page(listedDefinition));
@@ -85,5 +89,8 @@ export const definitionSource = named(
 );
 export const compiledProgram = named(
   "CompiledProgram",
-  z.object({ path: z.string(), program: z.record(z.string(), z.unknown()).describe("as the engine runs it") }),
+  z.object({
+    path: z.string(),
+    program: z.record(z.string(), z.unknown()).describe("the program that the engine runs"),
+  }),
 );

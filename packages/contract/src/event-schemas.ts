@@ -11,8 +11,8 @@ const activityRef = named(
   "ActivityRef",
   z.looseObject({
     node: z.string().describe("the node's name in the flowchart"),
-    generation: count.describe("how often the run had come to the node before"),
-    item: count.nullable().describe("which item of a list; null: the node is visited once"),
+    generation: count.describe("number of earlier visits of the node"),
+    item: count.nullable().describe("index of the list item; null: the node does not repeat over a list"),
     attempt: count.describe("from 0; grows with every retry"),
   }),
 );
@@ -26,22 +26,27 @@ const outcome = named(
     .looseObject({
       kind: z
         .enum(["done", "replied", "executed", "graded", "answered", "produced", "called", "planned", "returned"])
-        .describe("what was done: a model replied, commands were executed, a person answered, a called run returned"),
-      text: z.string().optional().describe("what came of it, as text"),
-      exitCode: z.int().optional().describe("of executed: the exit code of the last command"),
-      status: z.enum(["success", "failed", "cancelled"]).optional().describe("of returned: how the called run ended"),
-      result: z.string().optional().describe("of returned: the called run's RESULT"),
+        .describe(
+          "the kind of result: a model replied, commands were executed, a person answered, a called run returned",
+        ),
+      text: z.string().optional().describe("the result as text"),
+      exitCode: z.int().optional().describe("for executed: the exit code of the last command"),
+      status: z
+        .enum(["success", "failed", "cancelled"])
+        .optional()
+        .describe("for returned: the status of the called run"),
+      result: z.string().optional().describe("for returned: the RESULT of the called run"),
     })
-    .describe("what an activity brought back"),
+    .describe("the result of an activity"),
 );
 
 const warning = named("Warning", z.object({ code: z.string(), message: z.string(), node: z.string().nullable() }));
 
 const fields = {
-  seq: count.describe("its place in the run; from 1, without gaps. `Last-Event-ID` and `after` take it"),
+  seq: count.describe("its number in the run, from 1, without gaps; used as `Last-Event-ID` and `after`"),
   runId,
-  at: time.describe("when it happened"),
-  warnings: z.array(warning).describe("what was warned of with it"),
+  at: time.describe("time of the event"),
+  warnings: z.array(warning).describe("warnings of the event"),
 };
 
 /** @public An event of any type. */
@@ -57,36 +62,40 @@ const ofActivity = { activity: activityRef, epoch: count };
 export const runEvent = named(
   "RunEvent",
   z.discriminatedUnion("type", [
-    event("run.started", "The run was created, with what it was given.", {
-      variables: z.record(z.string(), z.string()).describe("what the run was given"),
-      caller: z.unknown().describe("what it shares with the run that called it; null: nobody called it"),
+    event("run.started", "The run was created with its inputs.", {
+      variables: z.record(z.string(), z.string()).describe("the inputs of the run"),
+      caller: z.unknown().describe("data shared with the calling run; null: no run called it"),
     }),
-    event("activity.succeeded", "A step was done: a model replied, commands ran, a check held, a person answered.", {
-      ...ofActivity,
-      outcome,
-      usage: usageOf.nullable().describe("what it cost; null: nothing was asked of a model"),
-    }),
-    event("activity.failed", "A step failed; `next` says what follows.", {
+    event(
+      "activity.succeeded",
+      "A step succeeded: a model replied, commands ran, a check was evaluated, a person answered.",
+      {
+        ...ofActivity,
+        outcome,
+        usage: usageOf.nullable().describe("the cost; null: no model was called"),
+      },
+    ),
+    event("activity.failed", "A step failed; `next` contains the next action.", {
       ...ofActivity,
       failure: failureOf.describe("why"),
       next: z
         .enum(["retry", "park", "hold", "fail", "unknown"])
         .describe(
-          "retry: it is tried again after a wait; park: it waits for an endpoint in trouble; hold: it waits until the run is resumed; fail: the run takes the edge for failures; unknown: nobody knows whether it was done",
+          "retry: the step is retried after a wait; park: it waits for an endpoint in trouble; hold: it waits until the run is resumed; fail: the run takes the failure edge; unknown: it is unknown whether the step was done",
         ),
-      retryAfterMs: count.nullable().describe("how long the endpoint asked to wait"),
-      usage: usageOf.nullable().describe("what it cost; null: nothing was asked of a model"),
+      retryAfterMs: count.nullable().describe("waiting time requested by the endpoint"),
+      usage: usageOf.nullable().describe("the cost; null: no model was called"),
     }),
-    event("ask.expired", "Nobody answered a question in time.", ofActivity),
+    event("ask.expired", "A question expired without an answer.", ofActivity),
     event("run.limited", "A limit was reached; the run ends.", { code: z.string(), message: z.string() }),
-    event("run.cancelled", "Somebody ended the run.", { message: z.string() }),
+    event("run.cancelled", "A person cancelled the run.", { message: z.string() }),
     event("run.broken", "A defect in Markmill ended the run.", { message: z.string() }),
-    event("run.stopped", "Somebody halted the run; it can be resumed.", {}),
-    event("run.resumed", "The run goes on.", {}),
-    event("run.admitted", "A run with a limit of time was queued and begins; the wait counts for no limit.", {}),
-    event("run.forked", "The run takes over what another one did; the events before this one are that run's.", {
+    event("run.stopped", "A person stopped the run; it can be resumed.", {}),
+    event("run.resumed", "The run was resumed.", {}),
+    event("run.admitted", "A queued run with a time limit started; the waiting time does not count.", {}),
+    event("run.forked", "The run copied the events of another run; the events before this one belong to that run.", {
       from: z.string().describe("the id of the other run"),
-      seq: count.describe("the last event that was taken over"),
+      seq: count.describe("the last copied event"),
     }),
   ]),
 );

@@ -13,7 +13,7 @@ export const submissionQuery = z.object({
   name: fileName
     .optional()
     .describe(
-      "its name; .zip, .tar, .tar.gz and .tgz are unpacked, anything else is one file. Default: the file's name in the form, else `submission`",
+      "name of the file; .zip, .tar, .tar.gz and .tgz are unpacked, any other file is kept as one file. Default: the file's name in the form, or `submission`",
     ),
 });
 export const storedSubmission = named(
@@ -23,6 +23,6 @@ export const storedSubmission = named(
     files: count,
     bytes: count,
     paths: z.array(z.string()).describe("at most 1000 of them"),
-    notes: z.array(z.string()).describe("what was left out, and why"),
+    notes: z.array(z.string()).describe("skipped files, with the reasons"),
   }),
 );

@@ -6,7 +6,7 @@ export const scopeParams = z.object({
   name: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
-    .describe("as a workflow names it: `config.memory.scope`"),
+    .describe("the name in the workflow: `config.memory.scope`"),
 });
 
 const memoryScope = named(
@@ -15,7 +15,7 @@ const memoryScope = named(
     name: z.string(),
     passages: count,
     characters: count,
-    runs: count.describe("root runs that inserted what is in it"),
+    runs: count.describe("root runs that inserted the passages"),
     embedders: z.array(z.string()),
     firstAt: time,
     lastAt: time,
@@ -28,7 +28,7 @@ const passage = named(
   z.object({
     id: count,
     text: z.string(),
-    runId: runId.describe("the root run that inserted it, and with which it goes"),
+    runId: runId.describe("the root run that inserted the passage; it is deleted with this run"),
     embedder: z.string(),
     createdAt: time,
   }),

@@ -28,7 +28,8 @@ export function openapiDocument(version: string): Json {
     info: {
       title: "Markmill",
       version,
-      description: "Start runs of AI workflows, follow them, answer their questions, and operate the mill.",
+      description:
+        "Start runs of AI workflows, follow them, answer their questions, grade classes, and operate the server.",
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
@@ -110,9 +111,9 @@ function webhooksOf(schemas: Json): Json {
               content: { "application/json": { schema, example: sampleOf(schema, schemas) } },
             },
             responses: {
-              "2XX": { description: "It was delivered." },
-              410: { description: "It is not sent again." },
-              default: { description: "It is sent again, ten times over two days." },
+              "2XX": { description: "The event was delivered." },
+              410: { description: "The event is not sent again." },
+              default: { description: "The event is sent again, ten times over two days." },
             },
           },
         },
@@ -122,24 +123,34 @@ function webhooksOf(schemas: Json): Json {
 }
 
 const signatureHeaders = {
-  "webhook-id": "The same when something is sent again.",
-  "webhook-timestamp": "When it was sent, in seconds since 1970.",
-  "webhook-signature": "`v1,` and the signature, as the Standard Webhooks specification has it.",
+  "webhook-id": "Id of the event; the same when the event is sent again.",
+  "webhook-timestamp": "Time of sending, in seconds since 1970.",
+  "webhook-signature": "`v1,` and the signature according to the Standard Webhooks specification.",
 };
 const binary = { type: "string", format: "binary" };
 const text = { type: "string" };
-const requestIdHeader = { "x-request-id": { description: "Names the request in the server's log.", schema: text } };
+const requestIdHeader = {
+  "x-request-id": { description: "Identifies the request in the server's log.", schema: text },
+};
 const limitHeaders = {
-  "x-ratelimit-limit": { description: "Requests that the caller may make in a minute.", schema: { type: "integer" } },
-  "x-ratelimit-remaining": { description: "How many of them are left.", schema: { type: "integer" } },
-  "x-ratelimit-reset": { description: "Seconds until the minute is over.", schema: { type: "integer" } },
+  "x-ratelimit-limit": {
+    description: "Number of requests that the caller may send per minute.",
+    schema: { type: "integer" },
+  },
+  "x-ratelimit-remaining": { description: "Number of requests left in this minute.", schema: { type: "integer" } },
+  "x-ratelimit-reset": { description: "Seconds until the minute ends.", schema: { type: "integer" } },
 };
 const etagHeader = {
-  etag: { description: "Changes with the answer; send it as If-None-Match to be answered 304.", schema: text },
+  etag: {
+    description: "Changes with the answer. Send it as If-None-Match to get 304 if nothing has changed.",
+    schema: text,
+  },
 };
-const stateHeader = { etag: { description: "How the thing stands now; send it as If-Match.", schema: text } };
-const cookieHeader = { "set-cookie": { description: "The session's cookie; ended by an empty one.", schema: text } };
-const locationHeader = { location: { description: "Where what was made is found.", schema: text } };
+const stateHeader = { etag: { description: "Version of the resource. Send it as If-Match.", schema: text } };
+const cookieHeader = {
+  "set-cookie": { description: "The session's cookie. An empty cookie ends the session.", schema: text },
+};
+const locationHeader = { location: { description: "Address of the created resource.", schema: text } };
 
 function headersOf({ method, answer, location, etag, cookie }: Route): Json {
   return {
@@ -170,7 +181,7 @@ function success(route: Route, schemas: Json): Json {
         [answer.status]: one(content),
         ...(answer.also === undefined
           ? {}
-          : { [answer.also]: one(content, answer.also === 503 ? "Not ready" : "It was there before") }),
+          : { [answer.also]: one(content, answer.also === 503 ? "Not ready" : "The resource already existed") }),
       };
     }
     case "none":
@@ -187,21 +198,24 @@ function success(route: Route, schemas: Json): Json {
         200: one({
           "text/event-stream": {
             schema: {
-              description: "`data` of each event, as JSON; that of the event `end` comes last",
+              description: "`data` of each event, as JSON; the event `end` is the last",
               anyOf: [data, ...others, end],
             },
           },
         }),
-        204: { description: "It has ended, and the client has seen all of it", headers: requestIdHeader },
+        204: { description: "The stream has ended, and the client has received all events", headers: requestIdHeader },
       };
     }
   }
 }
 
 const failureHeaders: Readonly<Record<number, Json>> = {
-  401: { "www-authenticate": { description: "How to say who you are.", schema: text } },
-  429: { ...limitHeaders, "retry-after": { description: "Seconds to wait.", schema: { type: "integer" } } },
-  503: { "retry-after": { description: "Seconds to wait.", schema: { type: "integer" } } },
+  401: { "www-authenticate": { description: "The accepted method of authentication.", schema: text } },
+  429: {
+    ...limitHeaders,
+    "retry-after": { description: "Seconds to wait before the next request.", schema: { type: "integer" } },
+  },
+  503: { "retry-after": { description: "Seconds to wait before the next request.", schema: { type: "integer" } } },
 };
 
 function failures(codes: ReadonlySet<ProblemCode>, problemRef: Json): Json {

@@ -26,20 +26,20 @@ export const modelList = named(
 
 const usageBy = ["run", "definition", "model", "label", "day"] as const;
 export const usageQuery = z.object({
-  by: z.enum(usageBy).default("day").describe("what a row stands for"),
-  key: text(100, 1).optional().describe("which label; for by=label"),
-  label: many(pair, 20).optional().describe("KEY=VALUE; all must hold"),
+  by: z.enum(usageBy).default("day").describe("what each row of the answer counts"),
+  key: text(100, 1).optional().describe("the name of the label; for by=label"),
+  label: many(pair, 20).optional().describe("KEY=VALUE; all must match"),
   definition: hash.optional().describe("only runs of this definition"),
   model: text(200).optional().describe("only calls of this model"),
-  run: runId.optional().describe("only this run and those it called"),
+  run: runId.optional().describe("only this run and the runs it called"),
   from: time.optional().describe("spent at this time or later"),
   before: time.optional().describe("spent before this time"),
-  limit: whole(1, 1_000).default(200).describe("how many rows a page has at most"),
+  limit: whole(1, 1_000).default(200).describe("maximum number of rows per page"),
   cursor: z
     .string()
     .regex(/^\d{1,9}$/)
     .optional()
-    .describe("`next` of the page before"),
+    .describe("`next` of the previous page"),
 });
 const usageRow = named(
   "UsageRow",
@@ -49,7 +49,7 @@ const usageRow = named(
       .describe(
         "a run, a definition, a model, a label's value, or a day (UTC); empty: runs without the label, or deleted runs by run and label",
       ),
-    runs: count.describe("root runs that made the calls, without deleted ones; what those spent is counted"),
+    runs: count.describe("root runs that made the calls, without deleted runs; the cost of deleted runs is included"),
     calls: count,
     promptTokens: count,
     completionTokens: count,
@@ -74,17 +74,17 @@ export const workerList = named("WorkerList", page(worker));
 export const queueList = named(
   "QueueList",
   page(z.object({ name: z.string(), counts: z.record(z.string(), count) })).extend({
-    reachable: z.boolean().describe("false: the queue's server is away; runs are accepted and wait"),
+    reachable: z.boolean().describe("false: the queue's server is unreachable; runs are accepted and wait"),
   }),
 );
 const componentHealth = named(
   "ComponentHealth",
   z.object({
     ok: z.boolean(),
-    needed: z.boolean().describe("false: the server works without it; only what needs it waits"),
-    code: z.string().optional().describe("what is wrong; docs/codes.md has every code"),
-    means: z.string().optional().describe("the code in words"),
-    fix: z.string().optional().describe("what to do about it"),
+    needed: z.boolean().describe("false: the server works without this component; only runs that need it wait"),
+    code: z.string().optional().describe("code of the problem; docs/codes.md lists all codes"),
+    means: z.string().optional().describe("description of the code"),
+    fix: z.string().optional().describe("how to solve the problem"),
   }),
 );
 export const health = named(
@@ -94,7 +94,7 @@ export const health = named(
     components: z
       .record(z.string(), componentHealth)
       .describe(
-        "`database`, `queue`, `workers`, `sandbox` (whether a living worker can run commands) and the like, by name",
+        "components by name, such as `database`, `queue`, `workers` and `sandbox` (a running worker can run commands)",
       ),
     version: z.string().optional(),
   }),

@@ -2,14 +2,17 @@ import type { ProblemError as Part, Problem, ProblemCode } from "./problem.ts";
 
 /** Problems that the client itself detects. */
 export const clientProblemCodes = {
-  SERVER_UNREACHABLE: { means: "No answer came.", fix: "Check the address of the server, and that it runs." },
+  SERVER_UNREACHABLE: {
+    means: "The server did not answer.",
+    fix: "Check the address of the server, and that the server runs.",
+  },
   SERVER_UNCLEAR: {
-    means: "An answer came that is not the server's own.",
-    fix: "Check the address, and what stands between here and the server.",
+    means: "The answer does not come from a Markmill server.",
+    fix: "Check the address, and any proxy between this machine and the server.",
   },
   NOT_OVER_HTTP: {
-    means: "The command needs what no server tells.",
-    fix: "Unset MARKMILL_URL, where the database is.",
+    means: "The command needs data that the server does not provide.",
+    fix: "Run the command on the machine with the database, without MARKMILL_URL.",
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 

@@ -37,7 +37,10 @@ export function unreachable(error: unknown): ApiProblem {
   return new ApiProblem(
     {
       ...{ type: "about:blank", title: "The server does not answer", status: 0, code: "SERVER_UNREACHABLE" },
-      ...{ detail: `The server does not answer: ${said}`, hint: "Check that it runs and that MARKMILL_URL names it." },
+      ...{
+        detail: `The server does not answer: ${said}`,
+        hint: "Check that the server runs and that MARKMILL_URL is its address.",
+      },
     },
     { cause: error },
   );

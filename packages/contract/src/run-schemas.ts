@@ -37,7 +37,7 @@ export const spent = named(
     unsure: z
       .object({ calls: count, tokens: count, nanodollars })
       .optional()
-      .describe("the part of it that got no reply and is counted at the most it can have cost"),
+      .describe("calls without a reply, counted at their highest possible cost"),
   }),
 );
 
@@ -57,9 +57,9 @@ const runSummary = named(
     status: runStatus,
     queued: z
       .boolean()
-      .describe("true: its tenant has as many runs under way as it may; it begins when a place is free"),
+      .describe("true: the tenant has reached its limit of running runs; the run starts when a slot is free"),
     phase: z.string(),
-    word: z.string().nullable().describe("what its end node says"),
+    word: z.string().nullable().describe("text of the end node"),
     rev: count.describe("grows with every event"),
     depth: count,
     labels: z.record(z.string(), z.string()),
@@ -79,7 +79,7 @@ const wait = named(
     failure,
     since: time,
     tries: count,
-    trouble: z.unknown().describe("which endpoint, and what it said; null: none is to blame"),
+    trouble: z.unknown().describe("the endpoint and its answer; null: the problem is not an endpoint"),
     held: z.boolean().describe("true: it waits until the run is resumed"),
     nextTry: time.nullable(),
   }),
@@ -103,8 +103,8 @@ export const run = named(
   runSummary.extend({
     result: z.string().nullable().describe("RESULT"),
     report: z.string().nullable().describe("the variable REPORT"),
-    doing: z.array(doing).describe("what is asked and not answered, at most 100"),
-    waits: z.array(wait).describe("trouble of others that its tree waits for"),
+    doing: z.array(doing).describe("open questions, at most 100"),
+    waits: z.array(wait).describe("problems of other systems that the run or its called runs wait for"),
   }),
 );
 
@@ -139,14 +139,14 @@ export const runStart = named(
       .string()
       .max(8 * 1024 * 1024)
       .optional()
-      .describe("what a workflow of tasks is given as its input; the variable `__input`"),
+      .describe("the input of a workflow of tasks; the variable `__input`"),
     caps: caps.optional(),
     patienceMs: z
       .int()
       .min(0)
       .max(366 * 86_400_000)
       .optional()
-      .describe("how long trouble of a model's endpoint is waited for"),
+      .describe("how long the run waits for a model endpoint in trouble"),
     labels: labels.optional(),
     submission: hash.optional().describe("`hash` of an uploaded submission"),
   }),
@@ -158,14 +158,14 @@ export const idempotencyKey = z
   .optional();
 
 export const idempotencyHeaders = z.object({
-  "idempotency-key": idempotencyKey.describe("the same key starts one run, however often the request is repeated"),
+  "idempotency-key": idempotencyKey.describe("repeated requests with the same key start only one run"),
 });
 
 export const startedRun = named(
   "StartedRun",
   z.object({
     id: runId,
-    created: z.boolean().describe("false: an earlier request with this key has made it"),
+    created: z.boolean().describe("false: an earlier request with this key started the run"),
     warnings: startWarnings.optional(),
   }),
 );
@@ -176,16 +176,18 @@ const runCursor = z
   .regex(/^\d{1,17}-[0-9a-f-]{36}$/)
   .describe("`next` of the page before");
 export const runQuery = z.object({
-  status: many(runStatus, 6).optional().describe("only runs that stand so; may be given several times"),
+  status: many(runStatus, 6).optional().describe("only runs with this status; may be repeated"),
   definition: hash.optional().describe("only runs of this definition"),
-  name: text(500).optional().describe("only runs of a workflow of this name"),
+  name: text(500).optional().describe("only runs of workflows with this name"),
   label: many(pair, 20).optional().describe("KEY=VALUE; all must hold"),
   variable: many(pair, 5).optional().describe("NAME=VALUE; all must hold"),
-  from: time.optional().describe("made at this time or later"),
-  before: time.optional().describe("made before this time"),
-  id: idPart.optional().describe("only runs whose id ends with these characters, or begins with them (8 or more)"),
-  search: text(200).optional().describe("in the id, the name or the values of labels, in any case"),
-  roots: flag.default(true).describe("only runs that nobody called"),
+  from: time.optional().describe("created at this time or later"),
+  before: time.optional().describe("created before this time"),
+  id: idPart.optional().describe("only runs whose id ends with these characters, or starts with them (8 or more)"),
+  search: text(200)
+    .optional()
+    .describe("search text for the id, the name and the values of labels; upper and lower case are equal"),
+  roots: flag.default(true).describe("only runs that no other run called"),
   limit,
   cursor: runCursor.optional(),
 });
@@ -202,7 +204,7 @@ const activity = named(
     attempt: count,
     kind: z.string(),
     state: z.enum(["ready", "claimed", "waiting", "done", "void"]),
-    work: z.unknown().describe("what was asked: a prompt, a command, a question"),
+    work: z.unknown().describe("the input: a prompt, a command or a question"),
     seq: count.nullable().describe("the event that ended it"),
     claimedBy: z.string().nullable(),
     takeovers: count,
@@ -234,11 +236,11 @@ const toolCall = named(
     activityId: count,
     callIndex: z
       .int()
-      .describe("the model call that asked for it; -1: a node of the workflow did; -2: what an MCP server lists"),
-    position: count.describe("from 0, among the tools that the same reply asked for"),
+      .describe("the model call that requested the tool; -1: a node of the workflow; -2: the list of an MCP server"),
+    position: count.describe("from 0, among the tools that the same reply requested"),
     attempt: count,
     name: z.string(),
-    arguments: z.string().describe("as the model wrote them"),
+    arguments: z.string().describe("exactly as the model wrote them"),
     state: z.enum(["begun", "done", "failed"]),
     result: z.string().nullable(),
     failure: z.object({ code: z.string(), message: z.string() }).nullable(),
@@ -271,7 +273,7 @@ export const cancelBody = named("Cancel", z.strictObject({ message: text(1_000).
 export const changedRun = named("ChangedRun", z.object({ id: runId, status: runStatus, rev: count }));
 export const resumedRun = named(
   "ResumedRun",
-  changedRun.extend({ resumed: count.describe("runs of the tree that went on") }),
+  changedRun.extend({ resumed: count.describe("runs of the tree that continue") }),
 );
 
 export const retryBody = named(
@@ -283,7 +285,7 @@ export const retryBody = named(
       .max(100)
       .optional()
       .describe(
-        "the node to begin with; one in a called workflow by the calls that lead to it; ['START']: all of it. Absent: where it failed",
+        "the node to start from; for a node in a called workflow, the calls that lead to it; ['START']: the whole run. Default: the node that failed",
       ),
     definition: z
       .union([z.enum(["same", "current"]), hash])
@@ -297,45 +299,45 @@ export const retriedRun = named(
   z.object({
     id: runId,
     created: z.boolean(),
-    from: z.array(z.string().nullable()).describe("what is done next; null where several were in flight"),
+    from: z.array(z.string().nullable()).describe("the next activity; null if several activities were running"),
   }),
 );
 
 export const streamEnd = named(
   "StreamEnd",
-  z.object({ runId, status: runStatus, rev: count }).describe("how the run stood when its stream ended"),
+  z.object({ runId, status: runStatus, rev: count }).describe("status of the run at the end of its stream"),
 );
-const after = whole(0, Number.MAX_SAFE_INTEGER).describe("`seq` of the last event seen");
+const after = whole(0, Number.MAX_SAFE_INTEGER).describe("`seq` of the last event in the stream");
 export const eventQuery = z.object({
   after: after.default(0),
   limit,
-  waitMs: whole(0, 30_000).default(0).describe("how long to wait for the first one"),
+  waitMs: whole(0, 30_000).default(0).describe("how long to wait for the first event"),
 });
 export const eventPage = named(
   "EventPage",
   z.object({
     items: z.array(runEvent),
-    next: z.string().nullable().describe("`after` of the next page; null: there is no further event yet"),
+    next: z.string().nullable().describe("`after` of the next page; null: no more events yet"),
     last: count.describe("`after` of the next request"),
-    rev: count.describe("how many there are: more than `last` while there are further pages"),
+    rev: count.describe("total number of events; greater than `last` if there are more pages"),
     status: runStatus,
-    ended: z.boolean().describe("true: nothing comes after these"),
+    ended: z.boolean().describe("true: no events follow"),
   }),
 );
 /** The result of replaying a run's events, compared with the stored state. */
 export const replay = named(
   "Replay",
   z.object({
-    events: count.describe("how many were folded"),
+    events: count.describe("number of replayed events"),
     identical: z.boolean(),
     differences: z
       .array(z.object({ path: z.string(), folded: z.string(), stored: z.string() }))
-      .describe("at most 100; long values are cut, those of the server's environment are not told"),
+      .describe("at most 100; long values are cut, and values of the server's environment are hidden"),
   }),
 );
 
 export const streamQuery = z.object({
-  after: after.optional().describe("as Last-Event-ID, which counts before it"),
+  after: after.optional().describe("like the header Last-Event-ID, which has priority"),
 });
 /** `12`: the client has received the 12th event; `12-end`: and the end after it. */
 const lastEventId = z
@@ -343,7 +345,9 @@ const lastEventId = z
   .regex(/^\d{1,15}(-end)?$/, "must be the id of an event")
   .transform((id) => ({ after: Number.parseInt(id, 10), end: id.endsWith("-end") }));
 export const streamHeaders = z.object({
-  "last-event-id": lastEventId.optional().describe("the id of the last event that was seen, after a break"),
+  "last-event-id": lastEventId
+    .optional()
+    .describe("after a broken connection: the id of the last event that the client received"),
 });
 
 export const ask = named(
@@ -360,7 +364,7 @@ export const ask = named(
   }),
 );
 export const askQuery = z.object({
-  run: runId.optional().describe("of this run and those it called"),
+  run: runId.optional().describe("of this run and the runs it called"),
   limit,
   cursor: cursor.optional(),
 });

@@ -58,23 +58,23 @@ export const flag = z.preprocess(
 /** Warnings about a start that is accepted but must wait. */
 export const startWarnings = z
   .array(z.object({ code: z.string(), message: z.string() }))
-  .describe("what it will wait for, such as a worker that can run commands; empty: nothing known");
+  .describe("missing parts that the run will wait for, such as a worker that can run commands; empty: none known");
 
 /** `KEY=VALUE`. */
 export const pair = text(4_300).regex(/^[^=]+=/, "must be KEY=VALUE");
 
-export const limit = whole(1, 200).default(50).describe("how many items a page has at most");
-export const cursor = text(200).describe("`next` of the page before");
+export const limit = whole(1, 200).default(50).describe("maximum number of items per page");
+export const cursor = text(200).describe("`next` of the previous page");
 
 /** For a list that is usually short: one page contains all of it. */
 export const listQuery = z.object({
-  limit: whole(1, 200).default(200).describe("how many items a page has at most"),
-  cursor: text(600).optional().describe("`next` of the page before"),
+  limit: whole(1, 200).default(200).describe("maximum number of items per page"),
+  cursor: text(600).optional().describe("`next` of the previous page"),
 });
 
 export function page<S extends z.ZodType>(items: S) {
   return z.object({
     items: z.array(items),
-    next: z.string().nullable().describe("cursor of the next page; null: this was the last"),
+    next: z.string().nullable().describe("cursor of the next page; null: this is the last page"),
   });
 }

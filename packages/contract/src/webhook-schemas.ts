@@ -14,17 +14,19 @@ const webhookEvent = named(
   "WebhookEvent",
   z
     .enum(["run.ended", "batch.ended", "ask.opened", "grade.released"])
-    .describe("run.ended: of runs that nobody called; batch.ended: again each time its last work ends"),
+    .describe(
+      "run.ended: only for runs that no other run called; batch.ended: each time the last submission of the batch ends",
+    ),
 );
-const events = z.array(webhookEvent).min(1).max(4).describe("what it is told");
+const events = z.array(webhookEvent).min(1).max(4).describe("the events that the webhook receives");
 const url = z
-  .url({ protocol: /^https?$/, error: "must be a URL that begins with https:// or http://" })
+  .url({ protocol: /^https?$/, error: "must be a URL that starts with https:// or http://" })
   .max(2_000)
   .refine((given) => {
     const { username, password } = URL.parse(given) ?? { username: "", password: "" };
     return username === "" && password === "";
-  }, "must not hold a user name or password")
-  .describe("where it is sent, by POST; an address that is not public needs TOOL_ALLOW");
+  }, "must not contain a user name or password")
+  .describe("the address that receives events by POST; a private address needs TOOL_ALLOW");
 
 const webhook = named(
   "Webhook",
@@ -32,7 +34,7 @@ const webhook = named(
     id: webhookId,
     url: z.string(),
     events,
-    enabled: z.boolean().describe("false: nothing is noted or sent"),
+    enabled: z.boolean().describe("false: events are neither recorded nor sent"),
     createdBy: z.string(),
     createdAt: time,
   }),
@@ -49,7 +51,9 @@ export const madeWebhook = named(
   webhook.extend({
     secret: z
       .string()
-      .describe("shown this once; signs every delivery as the Standard Webhooks specification has it (`whsec_…`)"),
+      .describe(
+        "shown only in this answer; signs every delivery according to the Standard Webhooks specification (`whsec_…`)",
+      ),
   }),
 );
 
@@ -58,14 +62,14 @@ export const delivery = named(
   z.object({
     id: count,
     event: z.string().describe("one of the webhook's events, or `webhook.test`"),
-    body: z.unknown().describe("`data` of what is sent"),
-    state: z.enum(["waiting", "delivered", "failed"]).describe("failed: given up after ten attempts, or at once"),
+    body: z.unknown().describe("`data` of the event"),
+    state: z.enum(["waiting", "delivered", "failed"]).describe("failed: ended after ten attempts, or immediately"),
     attempts: count,
-    nextAt: time.describe("of one that waits: when it is sent next"),
+    nextAt: time.describe("for a waiting delivery: time of the next attempt"),
     createdAt: time,
     endedAt: time.nullable(),
-    status: z.int().nullable().describe("HTTP status of the last answer; null: there was none"),
-    answer: z.string().nullable().describe("how the last answer begins, or why there was none"),
+    status: z.int().nullable().describe("HTTP status of the last answer; null: no answer"),
+    answer: z.string().nullable().describe("start of the last answer, or the reason for no answer"),
   }),
 );
 export const deliveryQuery = z.object({
@@ -74,7 +78,7 @@ export const deliveryQuery = z.object({
     .string()
     .regex(/^\d{1,15}$/)
     .optional()
-    .describe("`next` of the page before"),
+    .describe("`next` of the previous page"),
 });
 export const deliveryPage = named("DeliveryPage", page(delivery));
 
@@ -83,7 +87,7 @@ function told<Type extends string, Data extends z.ZodType>(type: Type, means: st
   const name = type.replace(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase());
   return named(
     `${name}Told`,
-    z.object({ type: z.literal(type), timestamp: time.describe("when it was noted"), data }).describe(means),
+    z.object({ type: z.literal(type), timestamp: time.describe("time of the event"), data }).describe(means),
   );
 }
 
@@ -91,24 +95,24 @@ function told<Type extends string, Data extends z.ZodType>(type: Type, means: st
 export const webhookBodies = {
   "run.ended": told(
     "run.ended",
-    "A run that nobody called has ended.",
+    "A run that no other run called has ended.",
     run
       .pick({ id: true, status: true, definition: true, name: true, labels: true, reason: true, createdAt: true })
       .extend({ endedAt: time }),
   ),
   "batch.ended": told(
     "batch.ended",
-    "Every work of a batch has ended. Told again after works were tried again.",
+    "Every submission of a batch has ended. Sent again after submissions were retried.",
     batchSummary.pick({ id: true, key: true, name: true, counts: true }).extend({ endedAt: time }),
   ),
-  "ask.opened": told("ask.opened", "A question waits for a person.", ask.omit({ expiresAt: true })),
+  "ask.opened": told("ask.opened", "A question waits for an answer.", ask.omit({ expiresAt: true })),
   "grade.released": told(
     "grade.released",
     "A grade was released.",
     z.object({
-      ...{ id: count, batchId: runId, work: z.string().describe("the key of a work"), by: z.string() },
-      ...{ total: z.number().nullable().describe("null: the work is ungradable"), at: time },
+      ...{ id: count, batchId: runId, work: z.string().describe("the key of a submission"), by: z.string() },
+      ...{ total: z.number().nullable().describe("null: the submission is ungradable"), at: time },
     }),
   ),
-  "webhook.test": told("webhook.test", "Somebody tries the webhook.", z.object({ webhookId })),
+  "webhook.test": told("webhook.test", "A person tests the webhook.", z.object({ webhookId })),
 } as const;

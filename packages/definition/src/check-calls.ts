@@ -36,14 +36,14 @@ export function checkCalls(parsed: ReadonlyMap<string, LoadedFile>, root: string
       report.error(
         "CALL_ENDLESS",
         at,
-        `Every way through this workflow calls it again: ${shown}.`,
+        `Every path through this workflow calls the workflow again: ${shown}.`,
         "Add a CHECK with an edge that ends the workflow without the call.",
       );
     } else {
       report.warn(
         "CALL_CYCLE",
         at,
-        `These workflows call each other in a circle: ${shown}. The limit on depth ends it at the latest.`,
+        `These workflows call each other in a circle: ${shown}. Only the depth limit is certain to end the calls.`,
         "Make sure a CHECK ends the recursion.",
       );
     }

@@ -22,21 +22,21 @@ export function checkCommands(parsed: ReadonlyMap<string, LoadedFile>, report: F
           report.warn(
             "COMMAND_RAW",
             at,
-            `{{{${name}}}} in ${id} puts text of a model or a student into the command as shell.`,
+            `{{{${name}}}} in ${id} puts text from a model or a student into the command as shell code.`,
             `Write {{${name}}}: the value is then quoted, one word or part of a quoted text.`,
           );
         } else if (!raw && (stands === "plain" || stands === "number" || stands === "code")) {
           report.warn(
             "COMMAND_PLACE",
             at,
-            `{{${name}}} in ${id} stands where its value would be ${stands === "number" ? "calculated with" : "evaluated once more"}; values that are not harmless fail the step.`,
+            `{{${name}}} in ${id} is in a place where its value would be ${stands === "number" ? "calculated with" : "evaluated once more"}. Unsafe values fail the step.`,
             `Give it to a variable first, Y={{${name}}}, and use "$Y"; hand it to a program as an argument of its own.`,
           );
         } else if (!raw && first && stands === "bare") {
           report.warn(
             "COMMAND_WORD",
             at,
-            `{{${name}}} in ${id} stands where a command begins; its value is taken as one word.`,
+            `{{${name}}} in ${id} is at the start of a command. Its value is used as one word.`,
             `Write {{{${name}}}} if the value is a whole command of your own.`,
           );
         }

@@ -42,7 +42,7 @@ export function checkEvidence(parsed: ReadonlyMap<string, LoadedFile>, report: F
       report.warn(
         "CHECK_FORGEABLE",
         at,
-        `${id} judges by what was printed or written in ${[...origins].slice(0, 3).join(", ")}, or by a reply to it: a submission that runs there can print, write or ask for the same.`,
+        `${id} decides by output or files of ${[...origins].slice(0, 3).join(", ")}, or by a reply to them. A submission that runs there can produce the same.`,
         "Check EXIT_CODE, or let the command decide in a judge session: docs/workflow-files.md#judging.",
       );
     }

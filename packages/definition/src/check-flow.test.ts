@@ -11,7 +11,7 @@ function warnings(chart: string): string[] {
 describe("loops", () => {
   it("reports a loop without an exit once, in the order of the flow", () => {
     expect(warnings("START --> SET_A[A=1] --> SET_B[B=1] --> SET_C[C=1] --> SET_A")).toEqual([
-      "LOOP_WITHOUT_EXIT Only the limit on hits ends this loop: SET_A -> SET_B -> SET_C -> SET_A.",
+      "LOOP_WITHOUT_EXIT Only the limit of visits can end this loop: SET_A -> SET_B -> SET_C -> SET_A.",
     ]);
     expect(warnings("START --> SET_A[A=1] --> SET_A")).toHaveLength(1);
   });

@@ -14,7 +14,7 @@ export function checkFlow(program: Program, sources: SourceMap, report: FindingR
       "NODE_UNREACHABLE",
       at,
       `No path leads to ${id}.`,
-      "Draw an edge to it from a node that is reached, or remove it.",
+      "Draw an edge to the node from a reachable node, or remove it.",
     );
   }
   for (const loop of flow.loopsWithoutExit(starts)) {
@@ -24,7 +24,7 @@ export function checkFlow(program: Program, sources: SourceMap, report: FindingR
     report.warn(
       "LOOP_WITHOUT_EXIT",
       at,
-      `Only the limit on hits ends this loop: ${[...shown, loop[0]].join(" -> ")}.`,
+      `Only the limit of visits can end this loop: ${[...shown, loop[0]].join(" -> ")}.`,
       "Add a CHECK with an edge that leaves the loop.",
     );
   }

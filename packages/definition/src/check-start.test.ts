@@ -37,7 +37,7 @@ describe("parameters of a run", () => {
       { severity: "error", code: "PARAM_UNKNOWN", fix: "Did you mean STYLE?" },
     ]);
     expect(problems(greet, { variables: { NAEM: "x" } }).map(({ fix }) => fix)).toEqual([
-      "Did you mean NAME by NAEM? Give it: NAME=VALUE.",
+      "Did you mean NAME by NAEM? Pass the parameter: NAME=VALUE.",
       "Did you mean NAME?",
     ]);
   });

@@ -57,7 +57,7 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
       severity: "error",
       code: "PARAM_MISSING",
       message: `${name} has no value, and no default.`,
-      fix: `${near === null ? "" : `Did you mean ${name} by ${near}? `}Give it: ${name}=VALUE.`,
+      fix: `${near === null ? "" : `Did you mean ${name} by ${near}? `}Pass the parameter: ${name}=VALUE.`,
     });
   }
   findings.push(...checkInput(programs[root], variables));
@@ -70,8 +70,8 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
       findings.push({
         severity: "error",
         code: "PARAM_UNKNOWN",
-        message: "TEST_RESULTS holds what tests in the judge session said; nobody gives it.",
-        fix: "Leave it out; the tests of the workflow write it.",
+        message: "TEST_RESULTS contains the test results from the judge session and cannot be passed to a run.",
+        fix: "Remove it. The tests of the workflow write it.",
       });
       continue;
     }
@@ -79,8 +79,11 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
       findings.push({
         severity: "error",
         code: "PARAM_UNKNOWN",
-        message: `${name} cannot be given: every run writes it itself.`,
-        fix: name === "CONTENT" ? "Give RESULT, which CONTENT is another word for, or a parameter." : "Leave it out.",
+        message: `${name} cannot be passed, because every run writes it itself.`,
+        fix:
+          name === "CONTENT"
+            ? "Pass RESULT instead (CONTENT is another name for it), or pass a parameter."
+            : "Remove it.",
       });
       continue;
     }
@@ -90,8 +93,8 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
       findings.push({
         severity: isTasks ? "warning" : "error",
         code: isTasks ? "INPUT_UNUSED" : "PARAM_UNKNOWN",
-        message: "The workflow takes no input.",
-        fix: `Leave it out${declared.size === 0 ? "" : `; the workflow takes ${[...declared].slice(0, 12).join(", ")}`}.`,
+        message: "The workflow has no input.",
+        fix: `Remove it${declared.size === 0 ? "" : `; the workflow takes ${[...declared].slice(0, 12).join(", ")}`}.`,
       });
       continue;
     }
@@ -100,7 +103,7 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
     findings.push({
       severity: "error",
       code: "PARAM_UNKNOWN",
-      message: `The workflow takes no parameter ${name}.`,
+      message: `The workflow has no parameter ${name}.`,
       fix:
         near === null
           ? `It takes ${declared.size === 0 ? "none" : [...declared].slice(0, 12).join(", ")}; a workflow declares what it takes.`
@@ -114,7 +117,7 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
 function checkInput(program: Program | undefined, variables: Start["variables"]): StartFinding[] {
   const needs = program === undefined ? undefined : inputNeeded(program);
   if (needs === undefined || Object.hasOwn(variables, inputName)) return [];
-  const message = `'${needs}' needs the run's input, and none is given.`;
+  const message = `'${needs}' needs the run's input, but the run has no input.`;
   return [{ severity: "warning", code: "INPUT_MISSING", message, fix: "Add --input TEXT." }];
 }
 
@@ -156,7 +159,7 @@ function checkSubmission(definition: Definition, { submission }: Start): StartFi
       {
         severity: "error",
         code: "SUBMISSION_REQUIRED",
-        message: "The workflow needs a submission, and none is given.",
+        message: "The workflow needs a submission, but the run has none.",
         fix: `Add ${name}.`,
       },
     ];
@@ -165,8 +168,8 @@ function checkSubmission(definition: Definition, { submission }: Start): StartFi
     findings.push({
       severity: "warning",
       code: "SUBMISSION_UNUSED",
-      message: "The workflow says that it takes no submission; one is given.",
-      fix: "Leave it out, or correct 'submission' in the workflow.",
+      message: "The run has a submission, but the workflow forbids one.",
+      fix: "Remove it, or correct 'submission' in the workflow.",
     });
   }
   const has = new Set(submission ?? []);
@@ -180,14 +183,14 @@ function checkSubmission(definition: Definition, { submission }: Start): StartFi
       fix:
         submission === null
           ? `Add ${name}, or say 'submission: optional' in the workflow if it copes without.`
-          : "Check the submission; the step that reads it will fail.",
+          : "Check the submission. The step that reads the file will fail.",
     });
   }
   if (submission === null && wish === undefined && reachesExecute(definition)) {
     findings.push({
       severity: "warning",
       code: "NO_SUBMISSION",
-      message: "The workflow runs commands, and no submission is given: they see an empty folder.",
+      message: "The workflow runs commands without a submission. The commands see an empty folder.",
       fix: `Add ${name}; 'submission: required' (or optional, none) in the workflow settles it.`,
     });
   }

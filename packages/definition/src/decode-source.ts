@@ -13,7 +13,7 @@ export function decodeSource(bytes: Uint8Array, file: string, report: FindingRep
       "FILE_TOO_LARGE",
       start,
       `The file is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB.`,
-      "Keep long material in a file of its own and hand it to the run as a submission file.",
+      "Put long texts into a separate file and pass it to the run in the submission.",
     );
     return null;
   }
@@ -40,7 +40,7 @@ export function normaliseText(raw: string, file: string, report: FindingReport):
   report.error(
     "NUL_CHARACTER",
     { file, line, column: nul - text.lastIndexOf("\n", nul) },
-    "The text holds a NUL character; it looks like a binary file.",
+    "The text contains a NUL character; it looks like a binary file.",
     "Remove the character, or name a text file.",
   );
   return null;

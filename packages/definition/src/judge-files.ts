@@ -38,7 +38,7 @@ export function readJudgeFiles(
         "JUDGE_FILE_TWICE",
         at,
         `${earlier.path} and ${path} would both be /judge/${name}.`,
-        "Rename one of them, or name a folder that holds them apart.",
+        "Rename one of them, or put them into different folders.",
       );
       return true;
     }
@@ -49,7 +49,7 @@ export function readJudgeFiles(
       "JUDGE_FILES_TOO_MANY",
       at,
       `The judge's files are more than ${MAX_FILES}, or larger than ${MAX_BYTES / 1024 / 1024} MiB together.`,
-      "Keep only what the checks need; put programs and libraries into the judge's image.",
+      "Keep only the files that the checks need. Put programs and libraries into the judge's image.",
     );
     return false;
   };
@@ -70,8 +70,8 @@ export function readJudgeFiles(
         report.error(
           "JUDGE_FILE_OUTSIDE",
           at,
-          `${one} lies outside the workflow folder.`,
-          "Copy the file or folder beside the workflow and name it there.",
+          `${one} is outside the workflow folder.`,
+          "Copy the file or folder next to the workflow, and name the copy.",
         );
       } else {
         const near = report.didYouMean(one, () => workspace.list?.() ?? []);
@@ -96,7 +96,7 @@ export function readJudgeFiles(
       report.warn(
         "JUDGE_FILE_HIDDEN",
         at,
-        `${hidden.slice(0, 3).join(", ")}${hidden.length > 3 ? ` and ${hidden.length - 3} more` : ""} in ${found} ${hidden.length === 1 ? "is" : "are"} hidden, a link, or looks like a key, and stays out.`,
+        `${hidden.slice(0, 3).join(", ")}${hidden.length > 3 ? ` and ${hidden.length - 3} more` : ""} in ${found} ${hidden.length === 1 ? "is" : "are"} hidden, a link, or looks like a key, and was skipped.`,
         "Move it out of the folder, or give it another name if the judge needs it.",
       );
     }
@@ -105,7 +105,7 @@ export function readJudgeFiles(
       report.error(
         "JUDGE_FILE_MISSING",
         at,
-        `The folder ${found} holds no file for the judge.`,
+        `The folder ${found} contains no file for the judge.`,
         "Put the checks there.",
       );
     }
@@ -147,8 +147,8 @@ export function readAutograder(
     report.error(
       "JUDGE_AUTOGRADER",
       at,
-      `${found} is no autograder: it is neither a zip nor a folder with run_autograder at its top.`,
-      "Name the zip, or the folder that holds setup.sh and run_autograder.",
+      `${found} is not an autograder: it is neither a zip nor a folder with run_autograder at its top.`,
+      "Name the zip, or the folder that contains setup.sh and run_autograder.",
     );
   }
   const below = Object.entries(files).map(([path, base64]) => [`autograder/${path}`, base64] as const);

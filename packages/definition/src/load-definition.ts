@@ -69,7 +69,7 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
     report.error(
       "FILE_MISSING",
       { file: path, line: 1, column: 1 },
-      root === null ? `${path} lies outside the workflow folder.` : `There is no file ${root}.`,
+      root === null ? `${path} is outside the workflow folder.` : `There is no file ${root}.`,
       `${report.didYouMean(path, () => workspace.list?.() ?? [])}Check the path.`,
     );
     return { definition: null, findings: report.findings };
@@ -100,8 +100,8 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
     report.error(
       "DEFINITION_TOO_LARGE",
       { file: root, line: 1, column: 1 },
-      `The workflow and all it calls come to ${characters} characters; at most ${MAX_DEFINITION_CHARACTERS} are allowed.`,
-      "Hand long files to the run with the submission, or read one file in fewer workflows.",
+      `The workflow and its called workflows have ${characters} characters. At most ${MAX_DEFINITION_CHARACTERS} are allowed.`,
+      "Pass long texts to the run with the submission, or read one file in fewer workflows.",
     );
     return { definition: null, findings: inOrder(report.findings) };
   }
@@ -165,7 +165,7 @@ function loadAll(
       report.error(
         "DIALECT_UNKNOWN",
         { file: path, line: 1, column: 1 },
-        `${path} is no workflow file, neither by its content nor by its name.`,
+        `Neither the content nor the name of ${path} is that of a workflow file.`,
         `A workflow file is ${knownFiles()}.`,
       );
       continue;
@@ -189,7 +189,7 @@ function loadAll(
             "CALL_TOO_MANY",
             at,
             `More than ${MAX_WORKFLOWS} workflows belong to ${root}.`,
-            "Pass what differs as parameters instead of writing a file for each case.",
+            "Pass the differences as parameters instead of writing a file for each case.",
           );
           return { dialect, files };
         }

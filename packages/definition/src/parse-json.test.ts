@@ -36,7 +36,7 @@ describe("parseJson", () => {
     ["   \n", 0, "empty"],
     ['{"a": 1,}', 7, "comma"],
     ["[1, 2,]", 5, "comma"],
-    ['{"a": 1} x', 9, "too much"],
+    ['{"a": 1} x', 9, "Unexpected 'x' after the value"],
     ['{"a" 1}', 5, "colon"],
     ["{a: 1}", 1, "name of a field"],
     ["{'a': 1}", 1, "name of a field"],
@@ -45,8 +45,8 @@ describe("parseJson", () => {
     ['{"a": // no\n1}', 6, "no comments"],
     ["[01]", 2, "comma or ']'"],
     ["[1.]", 1, "number"],
-    ["[+1]", 1, "value is needed"],
-    ["[NaN]", 1, "value is needed"],
+    ["[+1]", 1, "Expected a value"],
+    ["[NaN]", 1, "Expected a value"],
     ['["a\nb"]', 1, "closing quote"],
     ['["\\x"]', 1, "backslash"],
     ['["\\u12"]', 1, "hexadecimal"],
@@ -54,7 +54,7 @@ describe("parseJson", () => {
     ["[1", 2, "end of the file"],
     ['{"a"', 4, "end of the file"],
     ['{"a":', 5, "end of the file"],
-    ["]", 0, "value is needed"],
+    ["]", 0, "Expected a value"],
   ])("reports the mistake in %j at its place", (text, at, words) => {
     const parsed = parseJson(text);
     expect(parsed).toMatchObject({ ok: false, code: "JSON_SYNTAX", message: expect.stringContaining(words) });

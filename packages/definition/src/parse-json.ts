@@ -63,7 +63,7 @@ const scanErrors: Readonly<Record<number, string>> = {
   3: "A number ends too early.",
   4: "\\u is followed by four hexadecimal digits.",
   5: "A backslash is followed by a character that JSON does not escape.",
-  6: "A text holds a control character; it is written as an escape, such as \\n or \\u0001.",
+  6: "A text contains a control character; it is written as an escape, such as \\n or \\u0001.",
 };
 
 type Open =
@@ -101,8 +101,8 @@ function parse(text: string): JsonValue {
     // A value, or the start of one.
     values += 1;
     if (values > mostValues) {
-      const message = `The file holds more than ${mostValues} values.`;
-      throw new Wrong(scanner.getTokenOffset(), message, "Give long material to the run.", "JSON_TOO_MANY");
+      const message = `The file contains more than ${mostValues} values.`;
+      throw new Wrong(scanner.getTokenOffset(), message, "Pass long texts to the run.", "JSON_TOO_MANY");
     }
     let value: JsonValue | null = null;
     const at = scanner.getTokenOffset();
@@ -132,14 +132,15 @@ function parse(text: string): JsonValue {
       if (value !== null) {
         if (inner === undefined) {
           if (kind === token.end) return value;
-          const message = `After the value, ${shown(scanner, text, kind)} is too much.`;
-          throw new Wrong(scanner.getTokenOffset(), message, "Remove it: a file holds one JSON value.");
+          const message = `Unexpected ${shown(scanner, text, kind)} after the value.`;
+          throw new Wrong(scanner.getTokenOffset(), message, "Remove it. A file contains one JSON value.");
         }
         if (inner.is === "array") inner.items.push(value);
         else inner.members.push({ key: inner.key, keyAt: inner.keyAt, value });
         value = null;
       }
-      if (inner === undefined) throw new Wrong(0, "The file is empty.", "Write a workflow as docs/tasks-json.md says.");
+      if (inner === undefined)
+        throw new Wrong(0, "The file is empty.", "Write a workflow as described in docs/tasks-json.md.");
       const closes = inner.is === "object" ? token.closeBrace : token.closeBracket;
       if (kind === closes) {
         open.pop();
@@ -153,11 +154,12 @@ function parse(text: string): JsonValue {
       if (kind !== token.comma) {
         const mark = inner.is === "object" ? "}" : "]";
         const found = shown(scanner, text, kind);
-        throw new Wrong(scanner.getTokenOffset(), `Here stands ${found}, and a comma or '${mark}' is needed.`, comma);
+        throw new Wrong(scanner.getTokenOffset(), `Expected a comma or '${mark}', but found ${found}.`, comma);
       }
       const commaAt = scanner.getTokenOffset();
       kind = next(scanner, text);
-      if (kind === closes) throw new Wrong(commaAt, "A comma stands before the end of a list or object.", "Remove it.");
+      if (kind === closes)
+        throw new Wrong(commaAt, "A comma before the end of a list or object is not allowed.", "Remove it.");
       if (inner.is === "object") kind = readKey(scanner, text, kind, inner);
       break;
     }
@@ -171,14 +173,14 @@ function readKey(scanner: JSONScanner, text: string, kind: number, into: Extract
   if (kind !== token.string) {
     const found = shown(scanner, text, kind);
     const fix = "Write the name of a field in double quotes.";
-    throw new Wrong(scanner.getTokenOffset(), `Here stands ${found}, and the name of a field is needed.`, fix);
+    throw new Wrong(scanner.getTokenOffset(), `Expected the name of a field, but found ${found}.`, fix);
   }
   into.key = scanner.getTokenValue();
   into.keyAt = scanner.getTokenOffset();
   const colon = next(scanner, text);
   if (colon !== token.colon) {
     const found = shown(scanner, text, colon);
-    throw new Wrong(scanner.getTokenOffset(), `Here stands ${found}, and a colon is needed.`, 'Write "name": value.');
+    throw new Wrong(scanner.getTokenOffset(), `Expected a colon, but found ${found}.`, 'Write "name": value.');
   }
   return next(scanner, text);
 }
@@ -194,7 +196,11 @@ function plainValue(scanner: JSONScanner, text: string, kind: number): JsonValue
     case token.number: {
       const written = text.slice(at, at + scanner.getTokenLength());
       if (number.test(written)) return { is: "number", at, written };
-      throw new Wrong(at, `'${written.slice(0, 40)}' is no number of JSON.`, "Write it as in 20, -1.5 or 2e3.");
+      throw new Wrong(
+        at,
+        `'${written.slice(0, 40)}' is not a number of JSON.`,
+        "Write a number such as 20, -1.5 or 2e3.",
+      );
     }
     case token.true:
     case token.false:
@@ -203,9 +209,9 @@ function plainValue(scanner: JSONScanner, text: string, kind: number): JsonValue
       return { is: "null", at };
     default: {
       if (kind === token.end && text.trim() === "")
-        throw new Wrong(0, "The file is empty.", "Write a workflow as docs/tasks-json.md says.");
+        throw new Wrong(0, "The file is empty.", "Write a workflow as described in docs/tasks-json.md.");
       const found = shown(scanner, text, kind);
-      throw new Wrong(at, `Here stands ${found}, and a value is needed.`, "Texts stand in double quotes.");
+      throw new Wrong(at, `Expected a value, but found ${found}.`, "Put texts in double quotes.");
     }
   }
 }

@@ -35,6 +35,6 @@ function plainName(segment: string): string {
 }
 
 /** The texts of findings about such paths. */
-export const protectedReason = "dot-files, key files and Markmill's own folder are closed to workflows";
+export const protectedReason = "workflows cannot read hidden files, key files and Markmill's own folder";
 export const protectedFix =
-  "Copy what the workflow needs into a file with an ordinary name, such as notes.md, without any secret.";
+  "Copy the needed text into a file with an ordinary name, such as notes.md, without secrets.";

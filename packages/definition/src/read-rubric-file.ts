@@ -27,7 +27,7 @@ export function readRubricFile(
           "RUBRIC_TWICE",
           { file, line: index + 1, column: block.column },
           "There are two rubrics.",
-          "Keep one.",
+          "Remove one of them.",
         );
       }
       if (inside) heading ??= { file, line: index + 1, column: block.column };

@@ -30,8 +30,8 @@ export function settleRubrics(
       report.error(
         "GRADE_WITHOUT_RUBRIC",
         at,
-        `${first} has no rubric to judge by.`,
-        "Write a section # Rubric with a table | id | criterion | points |, or rubric: FILE in the front matter.",
+        `${first} has no rubric.`,
+        "Add a section # Rubric with a table | id | criterion | points |, or rubric: FILE in the front matter.",
       );
       continue;
     }
@@ -52,7 +52,7 @@ export function settleRubrics(
     report.error(
       "GRADE_MISSING",
       { file: root, line: 1, column: 1 },
-      "The class brings a rubric, and nothing in the workflow grades by it.",
+      "The class has a rubric, but no node of the workflow uses it.",
       "Add a node such as GRADE_WORK to the flowchart.",
     );
   }
@@ -75,7 +75,7 @@ function tellUnused(
     report.warn(
       "RUBRIC_UNUSED",
       sources.rubric ?? { file, line: 1, column: 1 },
-      "Nothing grades by this rubric.",
+      "No node uses this rubric.",
       "Add a node such as GRADE_WORK to the flowchart, or remove the rubric.",
     );
   }
@@ -89,7 +89,7 @@ function checkResults(parsed: ReadonlyMap<string, LoadedFile>, report: FindingRe
       report.error(
         "TEST_RESULTS_SET",
         at,
-        `${TEST_RESULTS} holds what tests in the judge session said; nothing else may write it.`,
+        `${TEST_RESULTS} contains the test results from the judge session. A workflow cannot write it.`,
         "Use another name.",
       );
     for (const [id, node] of Object.entries(program?.nodes ?? {}))

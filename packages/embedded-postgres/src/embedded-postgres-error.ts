@@ -12,7 +12,7 @@ export const embeddedPostgresErrorCodes = {
     fix: "Install the distribution's own Postgres server (Alpine: `apk add postgresql16`), or use a glibc-based image.",
   },
   PG_NO_USER: {
-    means: "Postgres does not run as root, and there is no other user to run it as.",
+    means: "Postgres cannot run as root, and there is no other user.",
     fix: "Run as a user that has an entry in /etc/passwd (as root, a `postgres` or `nobody` entry is enough).",
   },
   PG_PERMISSION: {
@@ -32,12 +32,12 @@ export const embeddedPostgresErrorCodes = {
     fix: "Wait for the other process, or end it, and start again.",
   },
   PG_NOT_A_CLUSTER: {
-    means: "The directory holds something that is no database.",
-    fix: "Move that directory away, or set MARKMILL_HOME to another one.",
+    means: "The directory contains files that are not a database.",
+    fix: "Move the directory to another place, or set MARKMILL_HOME to another directory.",
   },
-  PG_START_FAILED: { means: "The server did not start.", fix: "Read the server log named above." },
+  PG_START_FAILED: { means: "The embedded Postgres did not start.", fix: "Read the server log named above." },
   PG_STOP_FAILED: {
-    means: "The server did not stop.",
+    means: "The embedded Postgres did not stop.",
     fix: "End that process by hand; the data is safe, the next start recovers it.",
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;

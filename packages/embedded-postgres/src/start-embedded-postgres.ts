@@ -351,7 +351,7 @@ async function prepareSocketDirectory(data: string, user: ServerUser): Promise<s
   }
   const entry = await lstat(directory);
   if (!entry.isDirectory() || entry.uid !== owner || (entry.mode & 0o077) !== 0) {
-    throw new EmbeddedPostgresError("PG_PERMISSION", `${directory} (for the socket) belongs to somebody else`);
+    throw new EmbeddedPostgresError("PG_PERMISSION", `${directory} (for the socket) belongs to another user`);
   }
   return directory;
 }

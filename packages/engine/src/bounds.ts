@@ -67,7 +67,7 @@ export function brief(why: Failure): Failure {
 }
 
 export function briefText(text: string, most = longestMessage): string {
-  return text.length <= most ? text : `${text.slice(0, most)}… (${text.length - most} characters more)`;
+  return text.length <= most ? text : `${text.slice(0, most)}… (${text.length - most} more characters)`;
 }
 
 /** Characters that JSON adds around a text. */
@@ -170,7 +170,7 @@ export function outcomeExcess(outcome: Outcome, bounds: Bounds): Failure | null 
   try {
     const texts = textsOf(outcome);
     for (const [what, text] of texts) allow(text.length, bounds, what);
-    allowState(weighOutcome(outcome), bounds, "What was brought back");
+    allowState(weighOutcome(outcome), bounds, "The result");
     return null;
   } catch (error) {
     // If the outcome lacks its texts, the worker made a mistake.
@@ -201,7 +201,7 @@ function textsOf(outcome: Outcome): readonly (readonly [string, string])[] {
     case "executed":
       return [
         ["The transcript", outcome.text],
-        ["What the tests came to", outcome.tests ?? ""],
+        ["The test results", outcome.tests ?? ""],
       ];
     case "answered":
       return [["The answer", outcome.text]];

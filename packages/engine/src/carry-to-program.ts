@@ -20,22 +20,22 @@ export function carryOver(old: Program, { state }: ForkPoint, next: Program): Ca
   if (old.dialect !== next.dialect) return refused(`It was ${old.dialect}, and is ${next.dialect}.`);
   const inFlight = Object.values(state.active).sort((a, b) => a.order - b.order);
   const begins = [...new Set(inFlight.map(({ ref }) => ref.node))];
-  if (state.phase.is !== "doing" || begins.length === 0) return refused("Nothing was under way there.");
+  if (state.phase.is !== "doing" || begins.length === 0) return refused("No activity was running at this point.");
   for (const id of begins) {
     const [was, is] = [own(old.nodes, id), own(next.nodes, id)];
-    if (is === undefined) return refused(`It has no node ${id} any more.${nearest(id, was, next)}`);
+    if (is === undefined) return refused(`The new version has no node ${id}.${nearest(id, was, next)}`);
     if (was !== undefined && was.kind !== is.kind) return refused(`${id} was ${was.kind}, and is ${is.kind}.`);
   }
   if (state.held.length > 0 || Object.keys(state.maps).length > 0 || state.spliced.edges.length > 0) {
     return refused(
-      "At that point several parts of the flow belonged together, which another program cannot take over.",
+      "At this point several parts of the flow belong together, and another version cannot continue them.",
     );
   }
   const sameEdges = JSON.stringify(old.edges) === JSON.stringify(next.edges);
   const placed = [...Object.values(state.tokens), ...Object.values(state.taken)].some((count) => count !== 0);
   if (placed && !sameEdges) {
     return refused(
-      "At that point parts of the flow waited for others, or edges had been counted, and the edges are others now.",
+      "At this point parts of the flow waited for others, or edges had been counted, but the edges have changed.",
     );
   }
   return { ok: true, begins, state: before(state, begins, next) };
@@ -69,5 +69,5 @@ function before(state: RunState, begins: readonly NodeId[], next: Program): RunS
 /** Suggests nodes of the same kind, in case the node was renamed. */
 function nearest(id: NodeId, was: Node | undefined, { nodes }: Program): string {
   const same = Object.keys(nodes).filter((name) => name !== id && nodes[name]?.kind === was?.kind);
-  return same.length === 0 ? "" : ` Of the same kind it has ${same.slice(0, 8).join(", ")}.`;
+  return same.length === 0 ? "" : ` Nodes of the same kind: ${same.slice(0, 8).join(", ")}.`;
 }

@@ -64,7 +64,7 @@ function holds(condition: Condition, scope: Tried, doubts: Doubt[]): boolean {
 function leftText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
   const resolved = resolve(operand, scope);
   if (operand.from === "name" && resolved.origin === "literal") {
-    doubts.push({ code: "VARIABLE_UNSET", message: `${operand.name} has no value; it counts as empty.` });
+    doubts.push({ code: "VARIABLE_UNSET", message: `${operand.name} has no value and counts as empty.` });
     return "";
   }
   return textOf(operand, resolved, doubts);
@@ -78,7 +78,7 @@ function rightText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
 
 function textOf(operand: Operand, resolved: Resolved, doubts: Doubt[]): string {
   if (operand.from === "file" && resolved.text === null) {
-    doubts.push({ code: "FILE_MISSING", message: `The file '${operand.path}' was not found; it counts as empty.` });
+    doubts.push({ code: "FILE_MISSING", message: `The file '${operand.path}' was not found and counts as empty.` });
   }
   return resolved.text ?? "";
 }
@@ -106,7 +106,7 @@ function compare(
       const searched = searchWithin(right, left, effort);
       if (searched === null) {
         const what = `MATCHES '${briefText(right, 200)}' on ${left.length} characters`;
-        throw new Excess("MATCH_TOO_COSTLY", `${what} takes more work than one step may. Simplify the pattern.`);
+        throw new Excess("MATCH_TOO_COSTLY", `${what} exceeds the limit for one step. Simplify the pattern.`);
       }
       if ("found" in searched) return searched.found;
       doubts.push({ code: "PATTERN_INVALID", message: `'${briefText(right, 200)}': ${searched.refused}` });
@@ -222,15 +222,18 @@ function unclear(
   settings: readonly NumberReading[],
 ): Undecided {
   const shown = briefText(text, 200);
-  const why = found.is === "unclear" ? found.why : "it holds no number";
+  const why = found.is === "unclear" ? found.why : "it contains no number";
   const settle = settings.some((how) => readNumber(text, how).is === "number")
-    ? "Say number: last (first, 2) or decimal: comma (point) on the CHECK, or let the text be a number alone."
-    : "No setting of the CHECK settles that: let the text be one plain number.";
-  return new Undecided("NUMBER_UNCLEAR", `'${shown}' is compared as a number, and ${why}. ${settle}`);
+    ? "Set number: last (first, 2) or decimal: comma (point) on the CHECK, or let the text be only a number."
+    : "No setting of the CHECK can decide this. Let the text be one plain number.";
+  return new Undecided("NUMBER_UNCLEAR", `'${shown}' is compared as a number, but ${why}. ${settle}`);
 }
 
 function notNumeric(text: string): Undecided {
-  return new Undecided("CONDITION_NOT_NUMERIC", `'${briefText(text, 200)}' is no number, and it is compared as one.`);
+  return new Undecided(
+    "CONDITION_NOT_NUMERIC",
+    `'${briefText(text, 200)}' is compared as a number, but it is not a number.`,
+  );
 }
 
 function orderByCodePoint(left: string, right: string): number {

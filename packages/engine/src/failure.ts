@@ -31,122 +31,122 @@ export interface CodeEntry {
 
 export const failureCodes = {
   CHECK_FALSE: {
-    means: "A check was false and no edge is drawn for that.",
-    fix: "Draw a FALSE edge if the run should go on.",
+    means: "A check was false, but the node has no FALSE edge.",
+    fix: "Draw a FALSE edge if the run should continue.",
   },
   FAILED_REACHED: {
     means: "The flow reached a FAILED node.",
-    fix: "Nothing: the workflow was written so. The nodes before it say why.",
+    fix: "Read the results of the nodes before it. The workflow ends this way by design.",
   },
   OUTCOME_UNKNOWN: {
-    means: "The work was interrupted, and it must not or could not be repeated.",
-    fix: "Look at what it did outside, then `markmill retry RUN`.",
+    means: "The activity was interrupted, and it may not or cannot be repeated.",
+    fix: "Check its effects on other systems, then run `markmill retry RUN`.",
   },
-  CALL_FAILED: { means: "The called workflow ended FAILED.", fix: "Look at the called run; its reason is the cause." },
+  CALL_FAILED: { means: "The called workflow ended FAILED.", fix: "Read the reason of the called run." },
   CALL_CANCELLED: { means: "The called workflow was cancelled.", fix: "Start the run again, or `markmill retry` it." },
   OUTCOME_INVALID: {
-    means: "What was brought back does not fit the activity.",
-    fix: "This is a defect in Markmill, or workers of different versions: please report it.",
+    means: "The result has the wrong type for the activity.",
+    fix: "This is a defect in Markmill, or the workers have different versions. Please report it.",
   },
   NON_ZERO_EXIT: {
     means: "A command ended with a non-zero exit code.",
-    fix: "Read its output; draw a FALSE edge if the run should go on.",
+    fix: "Read its output. Draw a FALSE edge if the run should continue.",
   },
   NO_COMMANDS: {
-    means: "RESULT holds no code block with commands.",
+    means: "RESULT contains no code block with commands.",
     fix: "Tell the model in its prompt to write the commands into a code block.",
   },
   ASK_EXPIRED: {
-    means: "Nobody answered in time.",
+    means: "The question expired without an answer.",
     fix: "Give the ASK a default or a longer timeout, or draw a FALSE edge.",
   },
   READ_MISSING: {
     means: "A required input has no value.",
-    fix: "Write it before it is read, or make the input optional.",
+    fix: "Set the input before it is read, or make it optional.",
   },
   VALUE_INVALID: {
-    means: "A value is not one of those allowed here.",
+    means: "A value is not allowed here.",
     fix: "Correct the value that the message names.",
   },
   VALUE_TOO_LONG: {
-    means: "A text is longer than a value may be.",
-    fix: "Shorten it, keep it in a file, or let the operator raise CEILING_VALUE_CHARS.",
+    means: "A text is too long for a value.",
+    fix: "Shorten the text, store it in a file, or let the operator raise CEILING_VALUE_CHARS.",
   },
   STATE_TOO_LONG: {
-    means: "The run would hold more text than it may.",
-    fix: "Set variables that are no longer needed to nothing, keep texts in files, or let the operator raise CEILING_STATE_CHARS.",
+    means: "The texts of the run are too long in total.",
+    fix: "Empty variables that you no longer need, store texts in files, or let the operator raise CEILING_STATE_CHARS.",
   },
   NUMBER_UNCLEAR: {
     means:
-      "A check compares a value as a number, and the value can be read as two different numbers. No edge is taken.",
-    fix: "Say which number and separator the CHECK means (number: last, decimal: comma), or let the model answer with a number alone.",
+      "A check compares a value as a number, but the value can be read as two different numbers. The run takes no edge.",
+    fix: "Set the number and the separator on the CHECK (number: last, decimal: comma), or let the model answer with only a number.",
   },
   CONDITION_NOT_NUMERIC: {
-    means: "A condition compares numbers, and one of its sides is none.",
-    fix: "Tell the model to answer with a number alone, or give the step a fallback. A CHECK takes no edge then.",
+    means: "A condition compares numbers, but one of its sides is not a number.",
+    fix: "Tell the model to answer with only a number, or give the step a fallback. Otherwise, a CHECK takes no edge.",
   },
   MATCH_TOO_COSTLY: {
-    means: "Searching a text with MATCHES took more work than one step may.",
+    means: "The search of a text with MATCHES exceeded the limit for one step.",
     fix: "Simplify the pattern, or search a shorter text.",
   },
   FILE_MISSING: {
     means: "A file named by the workflow was not found.",
-    fix: "Check the path, and what came with the submission.",
+    fix: "Check the path and the files of the submission.",
   },
   VERDICT_INVALID: {
-    means: "The evaluator's reply is no verdict, also after it was asked again.",
-    fix: "Say in the prompt how the verdict is to be written, or use another model.",
+    means: "The evaluator's reply is not a verdict, even after a second request.",
+    fix: "Describe the format of the verdict in the prompt, or use another model.",
   },
   CHOICE_INVALID: {
-    means: "The reply names none of the candidates, also after it was asked again.",
-    fix: "Say in the prompt how the choice is to be written, or use another model.",
+    means: "The reply names none of the candidates, even after a second request.",
+    fix: "Describe the format of the choice in the prompt, or use another model.",
   },
   PLAN_INVALID: {
-    means: "The reply is no valid plan, also after it was asked again.",
-    fix: "Say in the prompt how a plan is to be written, or use another model.",
+    means: "The reply is not a valid plan, even after a second request.",
+    fix: "Describe the format of a plan in the prompt, or use another model.",
   },
   RUBRIC_ABSENT: {
-    means: "A GRADE has no rubric to judge by.",
-    fix: "Write a section # Rubric, or name a file with rubric: in the front matter.",
+    means: "A GRADE has no rubric.",
+    fix: "Add a section # Rubric, or name a file with rubric: in the front matter.",
   },
   GRADER_ERROR: {
     means:
-      "The work could not be graded, and not by its author's fault: mostly the tests gave no results that can be used.",
-    fix: "Read the message, mend the tests, and grade the work again.",
+      "The submission could not be graded, and the student is not at fault. In most cases, the tests gave no usable results.",
+    fix: "Read the message, correct the tests, and grade the submission again.",
   },
   LIFE_CYCLE_SPENT: {
-    means: "The work was split as often as allowed.",
-    fix: "Raise the number of splits, or give the work in smaller parts.",
+    means: "The task was split too often.",
+    fix: "Raise the number of splits, or divide the task into smaller parts.",
   },
-  ITEMS_FAILED: { means: "Too many items of a map failed.", fix: "Look at the items' own failures." },
+  ITEMS_FAILED: { means: "Too many items of a map failed.", fix: "Read the failures of the items." },
   STALLED: {
-    means: "A join waits for a branch that can no longer arrive.",
-    fix: "Draw an edge from the branch for the outcome it had.",
+    means: "A join waits for a branch that cannot arrive any more.",
+    fix: "Draw an edge from the branch for its outcome.",
   },
-  NOT_CONNECTED: { means: "A label has no edge.", fix: "Draw an edge for it." },
+  NOT_CONNECTED: { means: "A label has no edge.", fix: "Draw an edge for the label." },
   SETTING_INVALID: {
-    means: "A setting is not a number where one is needed.",
-    fix: "Give the parameter that the message names a number.",
+    means: "A setting must be a number, but it is not.",
+    fix: "Set the parameter in the message to a number.",
   },
-  CANCELLED: { means: "The run was cancelled.", fix: "Start it again if that was a mistake." },
+  CANCELLED: { means: "The run was cancelled.", fix: "Start the run again if this was a mistake." },
   ENGINE_BUG: {
-    means: "A defect in Markmill ended the run: please report it.",
-    fix: "Report it with the output of `markmill history RUN`.",
+    means: "A defect in Markmill ended the run.",
+    fix: "Please report the defect with the output of `markmill history RUN`.",
   },
   LIMIT_HITS: {
-    means: "A node was to run more often than allowed.",
+    means: "A node reached its limit of visits.",
     fix: "Let a check leave the loop, or raise limits.hits or MAX_ACTIVITY_HITS.",
   },
   LIMIT_STEPS: {
-    means: "The run took more activities than allowed.",
+    means: "The run reached its limit of activities.",
     fix: "Let a check leave the loop, or raise limits.steps or MAX_STEPS.",
   },
   LIMIT_DEPTH: {
-    means: "Workflows call each other deeper than allowed.",
+    means: "Workflows call each other too deeply.",
     fix: "Let a check end the recursion, or raise limits.depth.",
   },
   LIMIT_RUNS: {
-    means: "A run and the workflows it calls are more runs than allowed.",
+    means: "A run and its called workflows reached the limit of runs.",
     fix: "Call fewer workflows, or let the operator raise CEILING_RUNS.",
   },
   LIMIT_COST: {
@@ -154,14 +154,14 @@ export const failureCodes = {
     fix: "Raise limits.cost, MAX_COST or --budget, or use a cheaper model.",
   },
   LIMIT_TOKENS: {
-    means: "The run's tokens are spent.",
+    means: "The run reached its limit of tokens.",
     fix: "Raise limits.tokens, MAX_TOKENS or --max-tokens, or shorten the prompts.",
   },
   LIMIT_CHARACTERS: {
-    means: "The run's characters are spent.",
+    means: "The run reached its limit of characters.",
     fix: "Raise limits.characters or MAX_CHARACTERS, or shorten the prompts.",
   },
-  LIMIT_TIME: { means: "The run's time is over.", fix: "Raise limits.time, MAX_DURATION or --max-time." },
+  LIMIT_TIME: { means: "The run reached its time limit.", fix: "Raise limits.time, MAX_DURATION or --max-time." },
 } as const satisfies Record<string, CodeEntry>;
 
 export type FailureCode = keyof typeof failureCodes;

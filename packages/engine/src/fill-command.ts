@@ -407,17 +407,17 @@ class CommandReader {
         return null;
       case "number":
         if (!wholeNumber.test(value))
-          return new Refused(name, "only a whole number can stand where the shell calculates");
+          return new Refused(name, "only a whole number is allowed where the shell calculates");
         this.#out += value.trim();
         return null;
       case "plain":
         if (!plainWord.test(value))
-          return new Refused(name, "only a plain word can stand where the shell evaluates it again");
+          return new Refused(name, "only a plain word is allowed where the shell evaluates the value again");
         this.#out += value;
         return null;
       case "code":
         if (!quietWords.test(value)) {
-          const why = "it would become part of a program's code; hand it over as an argument of its own";
+          const why = "it would become part of a program's code; pass it as a separate argument";
           return new Refused(name, why);
         }
         this.#out += this.#level.is === "bare" && !plainWord.test(value) ? singleQuoted(value) : value;

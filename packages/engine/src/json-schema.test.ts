@@ -72,11 +72,11 @@ describe("a value and a schema", () => {
 
 describe("schemaProblem", () => {
   it.each([
-    [{ type: "text" }, "type", /no type/],
-    [{ properties: { a: { type: "STRING" } } }, "properties.a.type", /no type/],
+    [{ type: "text" }, "type", /is not a type/],
+    [{ properties: { a: { type: "STRING" } } }, "properties.a.type", /is not a type/],
     [{ $ref: "#/$defs/none" }, "$ref", /nowhere/],
     [{ $ref: "#" }, "$ref", /itself/],
-    [{ items: { minItems: -1 } }, "items.minItems", /no count/],
+    [{ items: { minItems: -1 } }, "items.minItems", /is not a count/],
     [{ required: "a" }, "required", /list of names/],
     [{ properties: { a: 7 } }, "properties.a", /object/],
     [{ allOf: {} }, "allOf", /list/],

@@ -89,19 +89,19 @@ function wrongKeyword(
   const named = Array.isArray(type) ? type : type === undefined ? [] : [type];
   const unknown = named.find((name) => typeof name !== "string" || !types.includes(name));
   if (unknown !== undefined || (Array.isArray(type) && type.length === 0))
-    return wrong("type", `${show(unknown)} is no type; types are ${types.join(", ")}`);
+    return wrong("type", `${show(unknown)} is not a type; types are ${types.join(", ")}`);
   if (required !== undefined && !isTexts(required) && typeof required !== "boolean")
     return wrong("required", "expected a list of names");
   if (listed !== undefined && !Array.isArray(listed)) return wrong("enum", "expected a list of values");
   for (const key of whole) {
     const given = schema[key];
     if (given !== undefined && !(Number.isInteger(given) && (given as number) >= 0))
-      return wrong(key, `${show(given)} is no count`);
+      return wrong(key, `${show(given)} is not a count`);
   }
   for (const key of numbers) {
     const given = schema[key];
     if (given !== undefined && (typeof given !== "number" || (key === "multipleOf" && given <= 0)))
-      return wrong(key, `${show(given)} is no number that fits there`);
+      return wrong(key, `${show(given)} is not a number that fits there`);
   }
   for (const key of byName) {
     if (schema[key] !== undefined && !isRecord(schema[key]))
@@ -257,7 +257,7 @@ class Check {
 
   #spend(work: number): void {
     this.#left -= work;
-    if (this.#left < 0) throw new TooMuch("it takes too much work");
+    if (this.#left < 0) throw new TooMuch("the check exceeds the limit for one step");
   }
 
   #fitPlain(schema: Readonly<Record<string, unknown>>, value: unknown, path: Path, { findings }: Fit): void {
@@ -292,11 +292,11 @@ class Check {
         for (const inner of fitting) take(fit, inner);
         if (fitting.length === 0) fit.findings.push(...closest(branches, path));
         if (key === "oneOf" && fitting.length > 1)
-          fit.findings.push(finding(path, "it fits more than one alternative"));
+          fit.findings.push(finding(path, "it matches more than one alternative"));
       }
     }
     if (schema.not !== undefined && this.fit(schema.not as Schema, value, path).findings.length === 0)
-      fit.findings.push(finding(path, "it fits what is excluded"));
+      fit.findings.push(finding(path, "it matches an excluded schema"));
     if (schema.if !== undefined) {
       const condition = this.fit(schema.if as Schema, value, path);
       const holds = condition.findings.length === 0;
@@ -329,7 +329,7 @@ class Check {
   /** Returns null if the pattern cannot be read. */
   #matches(source: string, text: string): boolean | null {
     const searched = searchWithin(source, text, this.#searching);
-    if (searched === null) throw new TooMuch("it takes too much work");
+    if (searched === null) throw new TooMuch("the check exceeds the limit for one step");
     return "found" in searched ? searched.found : null;
   }
 
@@ -500,7 +500,7 @@ function closest(branches: readonly Fit[], path: Path): readonly SchemaFinding[]
   const [first] = (inside.length > 0 ? inside : branches).toSorted((a, b) => a.findings.length - b.findings.length);
   if (inside.length > 0 || branches.length === 1) return first?.findings ?? [];
   const all = [...new Set(branches.flatMap(({ findings }) => findings.map(({ message }) => message)))];
-  return [finding(path, `it fits none of the alternatives: ${all.slice(0, 5).join("; or ")}`)];
+  return [finding(path, `it matches none of the alternatives: ${all.slice(0, 5).join("; or ")}`)];
 }
 
 function take(fit: Fit, { names, items }: Fit): void {

@@ -141,20 +141,24 @@ export function exceeded(
     return cap !== null && used > cap - aside[limit];
   };
   if (counts && spent.steps >= stepLimit(state)) {
-    return failure("LIMIT_STEPS", `More than ${limits.steps} activities in one run.`);
+    return failure("LIMIT_STEPS", `The run reached its limit of ${limits.steps} activities.`);
   }
   if (counts && room !== null && room <= 0) {
     return failure(
       "LIMIT_STEPS",
-      "This workflow and those of its tree that run beside it have used up their activities.",
+      "This workflow and the parallel workflows of its tree have reached their limit of activities.",
     );
   }
   if (over("nanodollars", spent.nanodollars)) {
     return failure("LIMIT_COST", `The budget of $${(limits.nanodollars ?? 0) / 1e9} is spent.`);
   }
-  if (over("tokens", tokensOf(spent))) return failure("LIMIT_TOKENS", `More than ${limits.tokens} tokens used.`);
+  if (over("tokens", tokensOf(spent)))
+    return failure("LIMIT_TOKENS", `The run reached its limit of ${limits.tokens} tokens.`);
   if (over("characters", spent.characters)) {
-    return failure("LIMIT_CHARACTERS", `More than ${limits.characters} characters sent and received.`);
+    return failure(
+      "LIMIT_CHARACTERS",
+      `The run reached its limit of ${limits.characters} sent and received characters.`,
+    );
   }
   const deadline = deadlineOf(state);
   // The waiting time of a called run is known only when it returns. Until then the supervisor decides, because it can read the called run.
@@ -172,12 +176,14 @@ export function stepLimit({ limits, phase }: RunState): number {
 
 /** Returns why a node may not begin for the `hits`-th time, or null. */
 export function tooManyHits({ limits }: RunState, node: string, hits: number): Failure | null {
-  return hits > limits.hits ? failure("LIMIT_HITS", `'${node}' was to run more than ${limits.hits} times.`) : null;
+  return hits > limits.hits ? failure("LIMIT_HITS", `'${node}' reached its limit of ${limits.hits} visits.`) : null;
 }
 
 /** Returns why no workflow may be called from here, or null. */
 export function tooDeep({ depth, limits }: RunState): Failure | null {
-  return depth + 1 > limits.depth ? failure("LIMIT_DEPTH", `More than ${limits.depth} workflows deep.`) : null;
+  return depth + 1 > limits.depth
+    ? failure("LIMIT_DEPTH", `Workflows call each other more than ${limits.depth} levels deep.`)
+    : null;
 }
 
 const nothingAside = { nanodollars: 0, tokens: 0, characters: 0 };

@@ -151,11 +151,11 @@ describe("a CHECK of numbers", () => {
   ])("decides %j >= %j as %j", (left, right, expected) => expect(decided(left, right).slice(0, 2)).toEqual(expected));
 
   it("suggests number: and decimal: only if they make the number clear", () => {
-    expect(decided("17/20", "15")[2]).toContain("Say number: last");
+    expect(decided("17/20", "15")[2]).toContain("Set number: last");
     expect(decided("2,7", "2.5")[2]).toContain("decimal: comma");
     for (const left of ["<17 points", "minus 3", "--3", "1e999"]) {
       const message = decided(left, "15")[2];
-      expect(message).toContain("No setting of the CHECK settles that");
+      expect(message).toContain("No setting of the CHECK can decide this");
       expect(message).not.toContain("number: last");
     }
     expect(decided("17", "1,500")[2]).toContain("decimal: comma");

@@ -54,7 +54,7 @@ function readLine(line: string, how: NumberReading): NumberFound {
   for (const token of tokensOf(line)) {
     count += 1;
     if (how.which === undefined && found !== null) {
-      const why = `it holds several numbers, ${found.written.slice(0, 40)} and ${token.written.slice(0, 40)} among them`;
+      const why = `it contains several numbers, ${found.written.slice(0, 40)} and ${token.written.slice(0, 40)} among them`;
       return { is: "unclear", why };
     }
     if (

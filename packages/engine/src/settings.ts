@@ -83,7 +83,7 @@ function ownVariables({ program, state }: Turn, refuse: (message: string) => voi
     if (setting === "model") settings[setting] = value.trim();
     else if (setting === "stop") settings[setting] = value.split("|");
     else if (decimal.test(value)) settings[setting] = Number(value);
-    else refuse(`${name} is no number and is ignored: '${value.slice(0, 40)}'.`);
+    else refuse(`${name} is not a number and is ignored: '${value.slice(0, 40)}'.`);
   }
   return settings;
 }

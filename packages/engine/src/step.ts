@@ -190,7 +190,7 @@ function startRun(turn: Turn, event: RunStarted): void {
     return walk(turn);
   }
   for (const name of unset) {
-    warn(turn, "PARAMETER_UNSET", `The parameter ${name} was not given and has no default; it counts as empty.`, null);
+    warn(turn, "PARAMETER_UNSET", `The parameter ${name} has no value and no default, and counts as empty.`, null);
   }
   const given = limitSettingsOf(turn.state);
   const bare = settleLimits(program, {}, event.caps);
@@ -302,7 +302,12 @@ function expireAsk(turn: Turn, event: AskExpired): void {
   const node = active === null ? undefined : own(turn.graph.nodes, active.ref.node);
   if (active === null || node?.kind !== "ask") return;
   if (node.otherwise === undefined) return settle(turn, active, { failure: failure("ASK_EXPIRED") });
-  warn(turn, "ASK_DEFAULTED", "Nobody answered in time; the default answer is used.", active.ref.node);
+  warn(
+    turn,
+    "ASK_DEFAULTED",
+    "The question expired without an answer, so the default answer is used.",
+    active.ref.node,
+  );
   settle(turn, active, { outcome: { kind: "answered", text: node.otherwise } });
 }
 
@@ -326,7 +331,7 @@ function settle(turn: Turn, active: Active, how: Settling): void {
   // A result that waits for the others counts as data of the run.
   const weight = weighState(turn.state);
   if (weight > turn.state.bounds.stateCharacters) {
-    const message = `The results that wait for each other would have ${weight} characters.`;
+    const message = `The results of the waiting branches would have ${weight} characters.`;
     change(turn, { held: [...held, { active, failure: failure("STATE_TOO_LONG", message) }] });
   }
   if (Object.keys(turn.state.active).length > 0) return;

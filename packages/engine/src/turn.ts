@@ -123,14 +123,14 @@ export function tell(turn: Turn, { code, message }: Failure, node: NodeId | null
   turn.commands.push({
     do: "warn",
     code: "WARNINGS_LEFT_OUT",
-    message: "Further warnings of this step are left out.",
+    message: "Further warnings of this step were dropped.",
     node,
   });
 }
 
 /** Placeholders without a value stay as written. The warning tells a person. */
 export function tellUnknown(turn: Turn, names: readonly string[], node: NodeId): void {
-  for (const name of names) warn(turn, "PLACEHOLDER_UNKNOWN", `{{${name}}} has no value; it stays as written.`, node);
+  for (const name of names) warn(turn, "PLACEHOLDER_UNKNOWN", `{{${name}}} has no value and stays in the text.`, node);
 }
 
 export function spend(turn: Turn, usage: Usage | null): void {

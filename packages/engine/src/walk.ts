@@ -55,7 +55,7 @@ export function walk(turn: Turn): void {
   if (turn.state.phase.is === "ended" || turn.state.phase.is === "stopped") return;
   if (Object.keys(turn.state.active).length > 0 || turn.state.held.length > 0) return;
   const waiting = stalledNode(turn);
-  if (waiting !== null) failRun(turn, failure("STALLED", `'${waiting}' waits for a branch that did not come.`));
+  if (waiting !== null) failRun(turn, failure("STALLED", `'${waiting}' waits for a branch that did not arrive.`));
   else succeedRun(turn);
   if (turn.ready.length > 0 || turn.fed.length > 0) walk(turn);
 }
@@ -314,8 +314,8 @@ function route(
   if (fitting.length > 0 || on === "ok") return;
   const unconnected =
     on === "fail"
-      ? failure("CHECK_FALSE", `'${id}' was false, and no edge is drawn for that.`)
-      : failure("NOT_CONNECTED", `'${id}' ended with '${on}', and no edge is drawn for that.`);
+      ? failure("CHECK_FALSE", `'${id}' was false, but it has no FALSE edge.`)
+      : failure("NOT_CONNECTED", `'${id}' ended with '${on}', but it has no edge for this outcome.`);
   if (why === null) turn.failed.push({ node: id, failure: unconnected });
   failRun(turn, on === "fail" ? (why ?? unconnected) : unconnected);
 }

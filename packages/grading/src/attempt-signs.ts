@@ -174,7 +174,7 @@ const formerOrAll = new RegExp(
 const IGNORE = "tells the reader to ignore instructions";
 const POINTS = "asks for points";
 const GRADER = "speaks to the grader";
-const CONVERSATION = "plays a conversation";
+const CONVERSATION = "imitates a conversation";
 const machine =
   "(?:ai|llm|llms|gpt|chatgpt|claude|gemini|language model|auto ?grader|grader|graders|grading (?:model|assistant|system|bot)|evaluator|ai reviewers?|reviewing ai)";
 
@@ -221,7 +221,7 @@ export const signs: readonly Sign[] = [
     injection(POINTS, either(give, most, "(?!\\p{L}*['\"»“”]? (?:zurück|aus)(?!\\p{L}))")),
   ),
   injection(
-    "claims that somebody has approved it",
+    "claims that it was already approved",
     /\b(?:instructor|professor|prof|teacher|lecturer|ta|dean|university policy|course staff)\b.{0,60}\b(?:full (?:credit|marks|points)|automatic|already (?:approved|checked|graded|verified)|\d{1,3} ?\/ ?\d{1,3}\b)|\balready (?:approved|graded|verified|checked)\b.{0,60}\b(?:full|credit|prof\w*|instructor|teacher|\d{1,3} ?\/ ?\d{1,3}\b)|\bskip (?:the|this) (?:review|grading)\b/s,
   ),
   injection(
@@ -265,7 +265,7 @@ export const signs: readonly Sign[] = [
     /\b(?:reveal|print|show|repeat|output)\b.{0,30}\b(?:system prompt|your instructions|your prompt|hidden tests?)\b/,
   ),
   injection(
-    "hides a wish to stay unseen",
+    "asks to stay hidden",
     /\bdo not (?:mention|reveal|report|tell)\b.{0,30}\b(?:this|these|my|the) (?:note|comment|message|instruction)/,
   ),
   {
@@ -285,11 +285,14 @@ export const signs: readonly Sign[] = [
     /(?<![\p{L}\p{N}"'{(,;.?] ?)(?:system|assistant|developer) ?: ?(?:done|ok|okay|sure|certainly|understood|graded|approved|you (?:are|must|will))\b|<\|(?:im_start|im_end|system|endoftext)\|>|\[\/?inst\]|<\/?(?:system|assistant|submission|instructions)>/su,
   ),
   injection(
-    "imitates the marks around a submission",
+    "imitates the markers around a submission",
     /<<< ?submission\b|\bsubmission [a-z0-9-]{2,40} ?>>>|\bthe submission ends here\b/,
   ),
-  injection("holds a ready-made verdict", /["']?criteria["']? ?: ?\{.{0,400}?["']?(?:confidence|level|met)["']? ?:/s),
-  injection("holds a rubric", /\| ?id ?\| ?(?:criterion|title) ?\|.{0,40}\bpoints\b/s),
+  injection(
+    "contains a ready-made verdict",
+    /["']?criteria["']? ?: ?\{.{0,400}?["']?(?:confidence|level|met)["']? ?:/s,
+  ),
+  injection("contains a rubric", /\| ?id ?\| ?(?:criterion|title) ?\|.{0,40}\bpoints\b/s),
   {
     kind: "injection",
     ofFiles: true,
@@ -300,13 +303,13 @@ export const signs: readonly Sign[] = [
   {
     kind: "tampering",
     ofFiles: true,
-    says: "reaches for the grader's results",
+    says: "tries to access the grader's results",
     pattern: /markmill_\w+|\/judge\/|\/autograder\b|(?:\.\.\/|["'`]\/)[\w./-]{0,60}results\.json\b/,
   },
   {
     kind: "tampering",
     ofFiles: true,
-    says: "reaches into the test runner",
+    says: "tries to change the test runner",
     pattern: /node_test_context|require\.cache\[|process\.binding\(|\bnode:test\b.{0,40}\bmock\b|__proto__ ?= ?assert/,
   },
 ];

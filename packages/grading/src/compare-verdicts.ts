@@ -40,14 +40,14 @@ export function compareLooks(
   const most = sumPoints(pairs.map(({ criterion }) => Math.abs(criterion.points)));
   if (gained.length < 2 || points <= (most * gain) / 2 + 1e-9) return [];
   return [
-    { kind: "injection", message: `${formatPoints(points)} points fewer in all without comments and texts in quotes` },
+    { kind: "injection", message: `${formatPoints(points)} fewer points in total without comments and quoted texts` },
   ];
 }
 
 function differenceFlag({ criterion, one, other }: Pair): Flag {
   return {
     kind: one > other ? "injection" : "disagreement",
-    message: `${criterion.id}: ${formatPoints(one)} points, and ${formatPoints(other)} without comments and texts in quotes`,
+    message: `${criterion.id}: ${formatPoints(one)} points, but ${formatPoints(other)} without comments and quoted texts`,
   };
 }
 
@@ -61,7 +61,7 @@ export function comparePanel(
     .map(
       ({ criterion, one, other }): Flag => ({
         kind: "disagreement",
-        message: `${criterion.id}: ${formatPoints(one)} points by ${first.model}, ${formatPoints(other)} by ${second.model}`,
+        message: `${criterion.id}: ${formatPoints(one)} points by ${first.model}, but ${formatPoints(other)} by ${second.model}`,
       }),
     );
 }

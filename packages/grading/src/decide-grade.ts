@@ -51,28 +51,32 @@ export type GradeDecision =
 
 export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision {
   const { grade } = work;
-  if (said.by.trim() === "") return invalid("Somebody has to say it.");
+  if (said.by.trim() === "") return invalid("A grade event needs the name of a person (by).");
   const reason = (said.reason ?? "").trim();
   const foreign = foreignTo(said);
-  if (foreign !== undefined) return invalid(`${kindWords[said.kind]} takes no ${foreign}.`);
+  if (foreign !== undefined) return invalid(`${kindWords[said.kind]} cannot have the field ${foreign}.`);
   switch (said.kind) {
     case "override":
       if (reason === "") return invalid("An override needs a reason.");
       return said.points === null ? undo(work, said) : override(work, said);
     case "reviewed":
       if (said.takesBack !== undefined) return undoReview(grade, said.takesBack, said);
-      if (grade === null) return refused("The work is not graded yet: there is nothing to review.");
+      if (grade === null) return refused("The submission is not graded yet, so it cannot be reviewed.");
       if (work.undecided === true)
-        return refused("It is not decided which submission counts, so nothing is proposed. Decide that first.");
+        return refused(
+          "The submission has no proposed grade, because no one has decided which submission counts. Decide that first.",
+        );
       return { ...taken, from: null, to: null };
     case "released": {
       const is = grade?.outcome.is;
       if (grade === null || (is !== "graded" && is !== "ungradable"))
-        return refused(`The work is ${is ?? "not graded yet"}: only what is graded or ungradable is released.`);
+        return refused(
+          `The submission is ${is ?? "not graded yet"}. Only graded or ungradable submissions can be released.`,
+        );
       return { ...taken, from: null, to: grade.total };
     }
     case "withdrawn":
-      if (reason === "") return invalid("Withdrawing a grade needs a reason.");
+      if (reason === "") return invalid("A withdrawal needs a reason.");
       if (grade?.released == null) return refused("The grade is not released.");
       return { ...taken, from: grade.released.total, to: null };
   }
@@ -103,11 +107,11 @@ function undoReview(grade: FinalGrade | null, id: number, { by, seen }: SaidOfGr
   if (review?.id !== id)
     return refused(
       review === null
-        ? "No review of this work stands, so there is none to take back."
-        : `Review ${id} does not stand. Review ${review.id} of ${review.by} does.`,
+        ? "This submission has no review that could be taken back."
+        : `Review ${id} does not count. Review ${review.id} by ${review.by} counts.`,
     );
   if (!seen && review.by !== by)
-    return { is: "unseen", why: `Another person's review would be taken back: ${review.by} at ${review.at}.` };
+    return { is: "unseen", why: `This would take back the review of another person: ${review.by} at ${review.at}.` };
   return { ...taken, takesBack: id, from: null, to: null };
 }
 
@@ -120,10 +124,10 @@ function override({ rubric, grade, marks }: GradedWork, said: SaidOfGrade): Grad
     return invalid(`The rubric has no criterion ${JSON.stringify(id ?? "")}; it has ${known}.`);
   }
   if (said.takesBack !== undefined) return invalid("An override that takes back a mark has no points (null).");
-  if (points === undefined || points === null) return invalid("An override says how many points.");
+  if (points === undefined || points === null) return invalid("An override needs points.");
   const [least, most] = criterion.points < 0 ? [criterion.points, 0] : [0, criterion.points];
   if (!(points >= least && points <= most))
-    return invalid(`${criterion.id} has ${least} to ${most} points, not ${points}.`);
+    return invalid(`${criterion.id} is worth ${least} to ${most} points, not ${points}.`);
   const standing = marks.find((mark) => mark.criterion === id && mark.fate.is === "stands");
   if (standing !== undefined && !maySee(standing, said)) return unseen(standing);
   return { ...taken, criterion: criterion.id, to: roundPoints(points), from: pointsOf(grade, criterion.id) };
@@ -138,10 +142,10 @@ function undo({ grade, marks }: GradedWork, said: SaidOfGrade): GradeDecision {
       ? counting.findLast((one) => one.criterion === criterion && one.by === by)
       : counting.find((one) => one.id === takesBack && (criterion === undefined || one.criterion === criterion));
   if (mark === undefined) {
-    if (takesBack !== undefined) return refused(`There is no mark ${takesBack} of this work that could be taken back.`);
+    if (takesBack !== undefined) return refused(`This submission has no mark ${takesBack} that could be taken back.`);
     const other = counting.findLast((one) => one.criterion === criterion);
-    if (other === undefined) return refused(`Nobody has overridden ${criterion ?? "it"}.`);
-    return refused(`${by} has not overridden ${criterion}. ${tellMark(other)} To take that one back, name its id.`);
+    if (other === undefined) return refused(`No one has overridden ${criterion ?? "the submission"}.`);
+    return refused(`${by} has not overridden ${criterion}. ${tellMark(other)} To take that mark back, name its id.`);
   }
   if (!maySee(mark, said)) return unseen(mark);
   return { ...taken, criterion: mark.criterion, takesBack: mark.id, to: null, from: pointsOf(grade, mark.criterion) };
@@ -152,7 +156,7 @@ function maySee(mark: PersonMark, { by, seen }: SaidOfGrade): boolean {
 }
 
 function unseen(mark: PersonMark): GradeDecision {
-  return { is: "unseen", why: `Another person's mark would be replaced. ${tellMark(mark)}` };
+  return { is: "unseen", why: `This would replace the mark of another person. ${tellMark(mark)}` };
 }
 
 function tellMark({ id, by, at, points, criterion, reason }: PersonMark): string {

@@ -41,7 +41,7 @@ export function checkEvidence(
   const places = found.filter(({ code }) => code >= Math.min(SHORTEST, wanted.length));
   const [first] = places;
   if (first === undefined) {
-    return { ok: false, problem: `"${shown(quote)}" stands only in a comment of ${shown(path)}` };
+    return { ok: false, problem: `"${shown(quote)}" appears only in a comment of ${shown(path)}` };
   }
   const nearest = places.reduce((best, place) =>
     Math.abs(place.line - line) < Math.abs(best.line - line) ? place : best,

@@ -11,7 +11,7 @@ const rubric = rubricOf({ a: 10, b: 5 });
 
 function proposed(points: Readonly<Record<string, number | null>>, more: Partial<Grade> = {}): Grade {
   const criteria = Object.entries(points).map(([id, value]): CriterionGrade => {
-    if (value === null) return { is: "not graded", id, why: "no model has judged this" };
+    if (value === null) return { is: "not graded", id, why: "no model has graded this" };
     const scored = { is: "scored", by: "llm", level: null, comment: "c", evidence: [] } as const;
     return { ...scored, id, points: value, confidence: 0.9, tests: [], notes: [] };
   });
@@ -60,7 +60,7 @@ describe("finalGrade: a proposal made with another rubric", () => {
     const grade = fold(old, { rubric: rubricOf(now) }, "before");
     expect(grade).toMatchObject({ points: null, total: null, penalty: null, most: mostPoints(rubricOf(now)) });
     expect(grade?.outcome).toMatchObject({ is: "needs human" });
-    expect(JSON.stringify(grade?.outcome)).toContain("graded by another rubric");
+    expect(JSON.stringify(grade?.outcome)).toContain("graded with another version of the rubric");
     expect(grade?.criteria.map(({ id, is }) => [id, is])).toEqual(Object.keys(now).map((id) => [id, "not graded"]));
     // The machine's earlier proposal stays readable.
     expect(grade?.proposed).toBe(old);
@@ -111,11 +111,11 @@ it('finalGrade never reports "graded" while a criterion is open', () => {
 
 describe("finalGrade: an override", () => {
   const injection = { kind: "injection", message: "asks for points", file: "a: b.js", line: 3 } as const;
-  const unsure = { kind: "low confidence", message: "a: the model is only 20 % sure" } as const;
+  const unsure = { kind: "low confidence", message: "a: the model's confidence is only 20 %" } as const;
   const needsHuman = (...why: string[]) => ({ outcome: { is: "needs human", why }, total: null }) as const;
 
   it("closes its own criterion and no other", () => {
-    const grade = proposed({ a: null, b: 2 }, needsHuman("a: no model has judged this", "a part was not seen"));
+    const grade = proposed({ a: null, b: 2 }, needsHuman("a: no model has graded this", "a part was not seen"));
     const word = said({ criterion: "a", to: 3 });
     expect(fold(grade, { events: [word] })).toMatchObject({
       ...{ outcome: { is: "needs human", why: ["a part was not seen"] }, points: 5, total: null },
@@ -183,10 +183,10 @@ describe("finalGrade: a changed rubric whose old version is known", () => {
     const grade = changed(rubricOf({ a: 10, b: 4, c: 1 }));
     expect(grade).toMatchObject({ total: null, most: 15 });
     expect(grade?.criteria.map((one) => (one.is === "scored" ? one.points : one.why))).toEqual([
-      ...[7, "graded by another rubric", "the criterion is new"],
+      ...[7, "graded with another version of the rubric", "the criterion is new"],
     ]);
     expect(grade?.outcome).toEqual({
-      ...{ is: "needs human", why: ["b: graded by another rubric", "c: the criterion is new"] },
+      ...{ is: "needs human", why: ["b: graded with another version of the rubric", "c: the criterion is new"] },
     });
   });
 
@@ -201,14 +201,17 @@ describe("finalGrade: a changed rubric whose old version is known", () => {
   });
 
   it("drops the doubts about a changed criterion and keeps all others", () => {
-    const flags = [{ kind: "low confidence", message: "b: the model is only 20 % sure" }] as const;
+    const flags = [{ kind: "low confidence", message: "b: the model's confidence is only 20 %" }] as const;
     const why = [flags[0].message, "a part was not seen"];
     const grade = changed(
       rubricOf({ a: 10, b: 4 }),
       {},
       proposed({ a: 7, b: 4 }, { outcome: { is: "needs human", why }, flags }),
     );
-    expect(grade?.outcome).toEqual({ is: "needs human", why: ["a part was not seen", "b: graded by another rubric"] });
+    expect(grade?.outcome).toEqual({
+      is: "needs human",
+      why: ["a part was not seen", "b: graded with another version of the rubric"],
+    });
     expect(grade?.flags).toEqual([]);
   });
 });

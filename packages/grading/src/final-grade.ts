@@ -154,7 +154,7 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
   const criteria = rubric.criteria.map((criterion): CriterionGrade => {
     const word = words.get(criterion.id);
     const proposed = base?.criteria.find(({ id }) => id === criterion.id);
-    if (word === undefined) return proposed ?? { is: "not graded", id: criterion.id, why: "nobody has graded this" };
+    if (word === undefined) return proposed ?? { is: "not graded", id: criterion.id, why: "not graded yet" };
     const kept = proposed?.is === "scored" ? proposed : blank;
     return {
       ...{ is: "scored", id: criterion.id, by: "human", points: clampPoints(word.to ?? 0, criterion), level: null },
@@ -171,7 +171,7 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
       changedSince(input, event.rubricHash).size === 0,
   );
   const doubtful = [...words].flatMap(([id, word]) =>
-    changedSince(input, word.rubricHash).has(id) ? `${id}: marked by another rubric` : [],
+    changedSince(input, word.rubricHash).has(id) ? `${id}: marked with another version of the rubric` : [],
   );
   const people = { marked: new Set(words.keys()), reviewed: review !== undefined, doubtful };
   const outcome: Outcome =
@@ -206,7 +206,7 @@ function baseOf(input: FinalGradeInput): Grade | null {
       return ungradable(rubric, situation.why);
     case "undecided":
       return {
-        ...graderError(rubric, "waits for a decision"),
+        ...graderError(rubric, "needs a decision"),
         outcome: { is: "needs human", why: [situation.why] },
       };
     case "failed":
@@ -237,7 +237,11 @@ function asGradedBy(input: FinalGradeInput, { grade, rubricHash }: NonNullable<F
   const criteria = rubric.criteria.map(({ id }): CriterionGrade => {
     const found = grade.criteria.find((one) => one.id === id);
     if (found !== undefined && !changed.has(id)) return found;
-    return { is: "not graded", id, why: found === undefined ? "the criterion is new" : "graded by another rubric" };
+    return {
+      is: "not graded",
+      id,
+      why: found === undefined ? "the criterion is new" : "graded with another version of the rubric",
+    };
   });
   if (outcome.is === "grader error") return { ...grade, criteria, flags };
   const settled = new Set([

@@ -45,7 +45,7 @@ function look(texts: ReadonlyMap<string, string>, signs: readonly Sign[], named:
     const text = whole.slice(0, Math.min(MOST_OF_FILE, room));
     room -= text.length;
     if (named) {
-      if (hookFiles.test(file)) add("tampering", "is loaded by tools without being asked for", file);
+      if (hookFiles.test(file)) add("tampering", "is a file that tools load automatically", file);
       if (gitAttributes.test(file)) {
         const line = text
           .split("\n")

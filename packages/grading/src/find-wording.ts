@@ -24,14 +24,15 @@ export function findWording(texts: ReadonlyMap<string, string>): Flag[] {
   for (const [file, whole] of [...texts].sort(([one], [other]) => (one < other ? -1 : 1))) {
     const text = whole.slice(0, Math.min(MOST_OF_FILE, room));
     room -= text.length;
-    if (speaks(piecesOfName(file.replace(/\.[A-Za-z0-9]{1,8}$/, "")))) add("has a name that reads as a sentence", file);
+    if (speaks(piecesOfName(file.replace(/\.[A-Za-z0-9]{1,8}$/, ""))))
+      add("has a name that reads like a sentence", file);
     const { code, leftover, prose } = stripWords(file, text);
     if (prose) continue;
     const [line] = leftover;
-    if (line !== undefined) add("has words where a program has none", file, line);
+    if (line !== undefined) add("has a sentence where a program has none", file, line);
     const [name] = [...spokenNames(code)];
     if (name !== undefined)
-      add(`has a name that reads as a sentence: ${name.text.slice(0, LONGEST_SHOWN)}`, file, lineOf(code, name.at));
+      add(`has a name that reads like a sentence: ${name.text.slice(0, LONGEST_SHOWN)}`, file, lineOf(code, name.at));
   }
   return flags;
 }

@@ -62,7 +62,7 @@ describe("gradeWork", () => {
       nextSteps: [],
     };
     expect(gradeWork(sampleRubric, { tests: results(4, 4), verdicts: part })).toMatchObject({
-      outcome: { is: "needs human", why: ["pure: is missing", "style: no model has judged this"] },
+      outcome: { is: "needs human", why: ["pure: is missing", "style: no model has graded this"] },
       points: null,
       total: null,
     });
@@ -122,7 +122,7 @@ describe("gradeWork", () => {
     };
     const doubt = verdicts(verdict("names", 2, 0.3), verdict("pure", 1), verdict("style", 2));
     expect(gradeWork(sampleRubric, { tests: results(4, 4), verdicts: doubt, review })).toMatchObject({
-      outcome: { is: "needs human", why: [expect.stringMatching("names: the model is only 30 % sure")] },
+      outcome: { is: "needs human", why: [expect.stringMatching("names: the model's confidence is only 30 %")] },
       points: 11,
       total: null,
     });

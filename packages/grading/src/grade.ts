@@ -132,7 +132,7 @@ export function gradeWork(rubric: Rubric, input: GradeInput): Grade {
     if (one.is === "scored" && one.confidence !== null && limit !== undefined && one.confidence < limit) {
       flags.push({
         kind: "low confidence",
-        message: `${one.id}: the model is only ${Math.round(one.confidence * 100)} % sure`,
+        message: `${one.id}: the model's confidence is only ${Math.round(one.confidence * 100)} %`,
       });
     }
   }
@@ -178,7 +178,7 @@ function gradeCriterion(
   }
   switch (source.is) {
     case "human":
-      return { is: "not graded", id, why: "a person grades this" };
+      return { is: "not graded", id, why: "a person must grade this" };
     case "tests": {
       if (tests === null || tests.is !== "read")
         return { is: "not graded", id, why: tests?.why ?? "the tests did not run" };
@@ -206,7 +206,7 @@ function gradeCriterion(
       const verdict = verdicts?.verdicts.find((one) => one.criterion === id);
       if (verdict !== undefined) return { ...blank, is: "scored", by: "llm", id, ...verdict };
       const problem = verdicts?.problems.find((one) => one.criterion === id || one.criterion === null)?.problem;
-      return { is: "not graded", id, why: problem ?? "no model has judged this" };
+      return { is: "not graded", id, why: problem ?? "no model has graded this" };
     }
   }
 }

@@ -101,7 +101,10 @@ describe("reading results.json of a Gradescope autograder", () => {
       ],
     });
     expect(results).toMatchObject({ score: 99, sum: 8, tests: [{ score: 9 }, { score: -1 }] });
-    expect(results.notes).toEqual(["a: 9 of 2 points is extra credit", "b: a score of -1 takes points off"]);
+    expect(results.notes).toEqual([
+      "a: 9 of 2 points is extra credit",
+      "b: the score -1 is negative and deducts points",
+    ]);
   });
 
   it.each([
@@ -193,10 +196,10 @@ describe("reading results.json of a Gradescope autograder", () => {
 
     it("tells the teacher when the score replaces the sum", () => {
       expect(grade({ score: 2, tests: [{ name: "a", score: 4, max_score: 4 }] }).criteria).toMatchObject([
-        { notes: ["The autograder gives a score of 2 of 4, which replaces 4, the sum of its tests."] },
+        { notes: ["The autograder gives a score of 2 of 4, which replaces the sum of its tests (4)."] },
       ]);
       const { notes } = testsOfGradescope(read({ score: 2, tests: [{ name: "a", score: 4, max_score: 4 }] }));
-      expect(notes).toEqual(["The score is 2, and its tests add up to 4: the score counts, as in Gradescope"]);
+      expect(notes).toEqual(["The score is 2, but its tests add up to 4. As in Gradescope, the score counts."]);
     });
 
     it("tells the teacher which test has a score and no max_score", () => {

@@ -100,7 +100,7 @@ export function readGradescopeResults(json: string): ReadGradescope {
   try {
     raw = JSON.parse(json.replace(/^\ufeff/, ""));
   } catch {
-    return { is: "unusable", why: "results.json is no JSON" };
+    return { is: "unusable", why: "results.json is not valid JSON" };
   }
   const read = schema.safeParse(raw);
   if (!read.success) {
@@ -116,12 +116,12 @@ export function readGradescopeResults(json: string): ReadGradescope {
     const maxScore =
       one.max_score === null || one.max_score === undefined ? null : Math.max(0, roundPoints(one.max_score));
     const status = one.status === "passed" || one.status === "failed" ? one.status : null;
-    if (status === null && one.status) note(`the status "${one.status.slice(0, 40)}" is not known and does not count`);
+    if (status === null && one.status) note(`the status "${one.status.slice(0, 40)}" is unknown and does not count`);
     const byStatus = maxScore === null || maxScore === 0 || status === null ? null : status === "passed" ? maxScore : 0;
     const given = one.score === null || one.score === undefined ? null : roundPoints(one.score);
     const score = given ?? byStatus;
     if (given === null && byStatus !== null) note(`no score; ${one.status} counts as ${formatPoints(byStatus)} points`);
-    if (given !== null && given < 0) note(`a score of ${formatPoints(given)} takes points off`);
+    if (given !== null && given < 0) note(`the score ${formatPoints(given)} is negative and deducts points`);
     if (given !== null && maxScore !== null && given > maxScore) {
       note(`${formatPoints(given)} of ${formatPoints(maxScore)} points is extra credit`);
     }
@@ -193,7 +193,7 @@ export function testsOfGradescope({ tests, score, sum }: GradescopeResults): Omi
   const maxima = tests.flatMap(({ score: points, maxScore }) => (points === null ? [] : [maxScore]));
   const most = maxima.length === 0 || maxima.includes(null) ? null : sumPoints(maxima.map((one) => one ?? 0));
   const beside = sum === null ? "no test has a score" : `its tests add up to ${formatPoints(sum)}`;
-  notes.push(`The score is ${formatPoints(score)}, and ${beside}: the score counts, as in Gradescope`);
+  notes.push(`The score is ${formatPoints(score)}, but ${beside}. As in Gradescope, the score counts.`);
   return { tests: read, notes, total: { score, most, sum } };
 }
 

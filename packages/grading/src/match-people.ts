@@ -41,8 +41,8 @@ export const doubtTexts: Readonly<Record<Doubt, string>> = {
   "keys differ": "its keys belong to different students",
   "name differs": "its key and its name belong to different students",
   namesakes: "several students have this name",
-  "another key": "only the name fits, and the roster has another key of this kind for the student",
-  "matched already": "only the name fits, and the student is matched elsewhere too",
+  "another key": "only the name matches, and the roster has another key of this kind for the student",
+  "matched already": "only the name matches, and the student is also matched elsewhere",
 };
 
 export class People<P extends Identifiable> {

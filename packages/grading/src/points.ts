@@ -26,7 +26,7 @@ interface Ratio {
 function ratioOf(value: number): Ratio {
   const [, sign = "", whole = "", fraction = "", power = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? [];
-  if (whole === "") throw new RangeError(`${value} is no number of points`);
+  if (whole === "") throw new RangeError(`${value} is not a number of points`);
   const digits = BigInt(`${sign}${whole}${fraction}`);
   const shift = Number(power) - fraction.length;
   return shift >= 0
@@ -55,7 +55,7 @@ function roundRatio({ top, bottom }: Ratio, parts: bigint): bigint {
 }
 
 function unitsOf(points: number): number {
-  if (!Number.isFinite(points)) throw new RangeError(`${points} is no number of points`);
+  if (!Number.isFinite(points)) throw new RangeError(`${points} is not a number of points`);
   const units = Math.round(points * UNITS);
   // The common case avoids big integers: the points have at most three places.
   return units / UNITS === points ? units : Number(roundRatio(ratioOf(points), BigInt(UNITS)));

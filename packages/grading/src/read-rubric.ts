@@ -60,7 +60,7 @@ export function readRubric(lines: readonly RubricLine[], heading: At, report: Ru
       "RUBRIC_TABLE",
       heading,
       "The rubric has no table.",
-      "Write one: a line `| id | criterion | points |`, a line `|---|---|---|`, and a line for each criterion.",
+      "Add a table: a line `| id | criterion | points |`, a line `|---|---|---|`, and a line for each criterion.",
     );
     return null;
   }
@@ -74,8 +74,8 @@ export function readRubric(lines: readonly RubricLine[], heading: At, report: Ru
     report.error(
       "RUBRIC_ROW",
       { file, line, column },
-      `"${text.trim().slice(0, 40)}" looks like a row of the table and is none.`,
-      "Begin the row with |, and keep it on one line. A sentence goes below the table, after an empty line.",
+      `"${text.trim().slice(0, 40)}" looks like a row of the table, but it does not start with a bar (|).`,
+      "Start the row with | and keep it on one line. Write sentences below the table, after an empty line.",
     );
   }
   let failed = lost.length > 0;
@@ -91,8 +91,8 @@ export function readRubric(lines: readonly RubricLine[], heading: At, report: Ru
       report.error(
         "RUBRIC_ID",
         at,
-        `The id ${criterion.id} stands in line ${before} too.`,
-        "Give each criterion an id of its own.",
+        `The id ${criterion.id} is already used in line ${before}.`,
+        "Give each criterion its own id.",
       );
       failed = true;
     }
@@ -104,7 +104,7 @@ export function readRubric(lines: readonly RubricLine[], heading: At, report: Ru
       "RUBRIC_EMPTY",
       heading,
       body.length === 0 ? "The rubric has no criteria." : `The rubric has more than ${MOST_CRITERIA} criteria.`,
-      "Give it a row for each thing you look at.",
+      "Write one row for each criterion.",
     );
     return null;
   }
@@ -113,8 +113,8 @@ export function readRubric(lines: readonly RubricLine[], heading: At, report: Ru
     report.error(
       "RUBRIC_POINTS",
       heading,
-      "There is nothing to get in this rubric.",
-      "Give a criterion points above 0.",
+      "No criterion of this rubric gives points.",
+      "Give at least one criterion points above 0.",
     );
     return null;
   }
@@ -152,12 +152,12 @@ function readHeader(header: readonly RubricCell[], report: RubricReport): readon
       report.error(
         "RUBRIC_COLUMN",
         at,
-        `"${text.slice(0, 40)}" is no column of a rubric.`,
+        `"${text.slice(0, 40)}" is not a column of a rubric.`,
         `${report.didYouMean(text, spellings.keys())}Known: ${names.join(", ")}.`,
       );
       failed = true;
     } else if (order.indexOf(column) !== index) {
-      report.error("RUBRIC_COLUMN", at, `The column ${column} stands twice.`, "Keep one.");
+      report.error("RUBRIC_COLUMN", at, `The column ${column} appears twice.`, "Remove one of them.");
       failed = true;
     }
   }
@@ -180,7 +180,7 @@ function readRow(
     report.error(
       "RUBRIC_CELLS",
       row[order.length]?.at ?? start,
-      `The row has ${row.length} cells, the header ${order.length}.`,
+      `The row has ${row.length} cells, but the header has ${order.length}.`,
       "Write \\| for a bar that is part of the text.",
     );
     return null;
@@ -191,14 +191,19 @@ function readRow(
     report.error(
       "RUBRIC_ID",
       id.at,
-      id.text === "" ? "The criterion has no id." : `${id.text.slice(0, 60)} is no id.`,
-      "Begin with a letter; letters, digits, - and _ may follow, 40 in all.",
+      id.text === "" ? "The criterion has no id." : `${id.text.slice(0, 60)} is not a valid id.`,
+      "Start with a letter; use only letters, digits, - and _, at most 40 characters.",
     );
     return null;
   }
   const title = cell("criterion");
   if (title.text === "") {
-    report.error("RUBRIC_CRITERION", title.at, `${id.text} does not say what is judged.`, "Say it in one sentence.");
+    report.error(
+      "RUBRIC_CRITERION",
+      title.at,
+      `The criterion ${id.text} has no description.`,
+      "Describe the criterion in one sentence.",
+    );
     return null;
   }
   const points = readPoints(cell("points").text);
@@ -206,7 +211,7 @@ function readRow(
     report.error(
       "RUBRIC_POINTS",
       cell("points").at,
-      `${id.text}: "${cell("points").text.slice(0, 20)}" is no number of points.`,
+      `${id.text}: "${cell("points").text.slice(0, 20)}" is not a number of points.`,
       "Write a number such as 4 or 2.5; below zero for a deduction.",
     );
     return null;
@@ -234,7 +239,7 @@ function readSource({ text, at }: RubricCell, id: string, report: RubricReport):
   report.error(
     "RUBRIC_SOURCE",
     at,
-    `"${text.slice(0, 40)}" is no source of a grade.`,
+    `"${text.slice(0, 40)}" is not a source of a grade.`,
     `${report.didYouMean(word, ["tests", "test", "llm", "human"])}Known: tests, llm, human.`,
   );
   return null;
@@ -248,14 +253,19 @@ function readScale({ text, at }: RubricCell, points: number, id: string, report:
       if (rest === "") return { is: "points", step: defaultStep(points) };
       const step = readPoints(/^(?:in )?steps? (?:of )?(.+)$/i.exec(rest)?.[1] ?? "");
       if (step === null || step <= 0) {
-        report.error("RUBRIC_KIND", at, `${id}: "${rest.slice(0, 40)}" is no step.`, "Write `points in steps of 0.5`.");
+        report.error(
+          "RUBRIC_KIND",
+          at,
+          `${id}: "${rest.slice(0, 40)}" is not a valid step.`,
+          "Write `points in steps of 0.5`.",
+        );
         return null;
       }
       if (stepDivides(step, [points])) return { is: "points", step };
       report.error(
         "RUBRIC_STEP",
         at,
-        `${id}: steps of ${formatPoints(step)} never reach ${formatPoints(points)} points, so nobody could get full marks.`,
+        `${id}: steps of ${formatPoints(step)} never reach ${formatPoints(points)} points, so no student could get full marks.`,
         `Write \`points in steps of ${formatPoints(defaultStep(points))}\`, or change the points to a multiple of ${formatPoints(step)}.`,
       );
       return null;
@@ -268,7 +278,7 @@ function readScale({ text, at }: RubricCell, points: number, id: string, report:
       report.error(
         "RUBRIC_KIND",
         at,
-        `"${text.slice(0, 40)}" is no kind of criterion.`,
+        `"${text.slice(0, 40)}" is not a kind of criterion.`,
         `${report.didYouMean(word, ["binary", "levels", "points"])}Known: binary, levels, points.`,
       );
       return null;
@@ -290,15 +300,16 @@ function readLevels(text: string, points: number, id: string, at: At, report: Ru
     const equals = part.lastIndexOf("=");
     const name = part.slice(0, Math.max(0, equals)).trim();
     const worth = readPoints(part.slice(equals + 1).trim());
-    if (name === "" || name.includes("=") || worth === null) return wrong(`"${part.trim().slice(0, 40)}" is no level`);
-    if (levels.some((level) => level.name.toLowerCase() === name.toLowerCase())) return wrong(`${name} stands twice`);
+    if (name === "" || name.includes("=") || worth === null)
+      return wrong(`"${part.trim().slice(0, 40)}" is not a level`);
+    if (levels.some((level) => level.name.toLowerCase() === name.toLowerCase())) return wrong(`${name} appears twice`);
     levels.push({ name, points: worth });
   }
-  if (levels.length < 2) return wrong("there are fewer than two levels");
+  if (levels.length < 2) return wrong("it has fewer than two levels");
   const worths = levels.map((level) => level.points);
   if (Math.max(...worths.map(Math.abs)) !== Math.abs(points))
     return wrong(`no level is worth the ${formatPoints(points)} points`);
-  if (worths.some((worth) => worth * Math.sign(points) < 0)) return wrong("a level is on the wrong side of zero");
+  if (worths.some((worth) => worth * Math.sign(points) < 0)) return wrong("a level has the wrong sign");
   return { is: "levels", levels };
 }
 
@@ -312,7 +323,7 @@ function readEvidence({ text, at }: RubricCell, source: Source, report: RubricRe
     "RUBRIC_EVIDENCE",
     at,
     `"${text.slice(0, 40)}" is neither yes, no nor comments.`,
-    "Write yes, no, or comments where comments are what is judged.",
+    "Write yes or no. Write comments if the criterion is about comments in the code.",
   );
   return null;
 }

@@ -51,7 +51,9 @@ describe("regrading one criterion", () => {
       ...{ problems: [], nextSteps: ["Read on."] },
     };
     const before = standing({ review, flags: [spoken], verdicts: unsure } as Partial<GradeInput>);
-    expect(before.outcome).toMatchObject({ why: ["a.js:1 asks for points", "names: the model is only 20 % sure"] });
+    expect(before.outcome).toMatchObject({
+      why: ["a.js:1 asks for points", "names: the model's confidence is only 20 %"],
+    });
     const after = regradeCriterion(rubric, before, "names", input({ names: 2 }, { review, flags: [spoken] }));
     expect(after.outcome).toEqual({ is: "needs human", why: ["a.js:1 asks for points"] });
     expect(after.flags).toEqual([spoken]);
@@ -69,7 +71,7 @@ describe("regrading one criterion", () => {
     };
     const after = regradeCriterion(rubric, standing(), "names", none);
     expect(after.criteria[0]).toMatchObject({ is: "scored", points: 1 });
-    expect(after.outcome).toEqual({ is: "needs human", why: ["names could not be judged anew: no JSON"] });
+    expect(after.outcome).toEqual({ is: "needs human", why: ["names could not be graded again: no JSON"] });
     const untested = regradeCriterion(rubric, standing(), "works", { tests: null, verdicts: null });
     expect(untested).toMatchObject({ points: 8, outcome: { why: [expect.stringContaining("the tests did not run")] } });
   });

@@ -34,7 +34,7 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
   const most = mostPoints(rubric);
   const criteria = rubric.criteria.map((said): CriterionGrade => {
     const known = standing.criteria.find((one) => one.id === said.id);
-    return (said.id === id && !failed ? mark : known) ?? { is: "not graded", id: said.id, why: "it was never marked" };
+    return (said.id === id && !failed ? mark : known) ?? { is: "not graded", id: said.id, why: "it was never graded" };
   });
   const points = sumCriteria(criteria);
   const kept = standing.flags.filter((flag) => flag.kind !== "borderline" && (failed || !isOf(flag, id)));
@@ -48,7 +48,7 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
   const why = [
     ...before.filter((reason) => !gone.has(reason) && (failed || ofFiles.has(reason) || !reason.startsWith(`${id}: `))),
     ...(fresh.outcome.is === "needs human" && !failed ? fresh.outcome.why : []),
-    ...(failed ? [`${id} could not be judged anew: ${reasonOf(fresh)}`] : []),
+    ...(failed ? [`${id} could not be graded again: ${reasonOf(fresh)}`] : []),
     ...told.filter(({ kind }) => wanting.includes(kind)).map(tellFlag),
   ];
   const reasons = [...new Set(why)];
@@ -82,5 +82,5 @@ function distinct(flags: readonly Flag[]): Flag[] {
 function reasonOf({ outcome, criteria }: Grade): string {
   if (outcome.is === "grader error") return outcome.why;
   const [mark] = criteria;
-  return mark?.is === "not graded" ? mark.why : "nobody knows why";
+  return mark?.is === "not graded" ? mark.why : "the reason is unknown";
 }

@@ -61,7 +61,12 @@ export function samePeople(stored: readonly StoredPerson[], incoming: readonly I
       continue;
     }
     if (free.delete(person.was)) known.set(person.key, person.was);
-    else questions.push({ incoming: person, stored: [], why: `nobody is stored as ${JSON.stringify(person.was)}` });
+    else
+      questions.push({
+        incoming: person,
+        stored: [],
+        why: `no stored student has the key ${JSON.stringify(person.was)}`,
+      });
   }
   const pairs = pairsOf([...free.values()], [...waiting]);
   for (const tier of [1, 2, 3, 4, unsure]) {
@@ -86,7 +91,7 @@ export function samePeople(stored: readonly StoredPerson[], incoming: readonly I
       if (person.was === null) continue;
       const also =
         rivals.length > 1
-          ? `; so could ${rivals
+          ? `; this also fits ${rivals
               .filter((one) => one !== only)
               .map((one) => one.incoming.name)
               .join(", ")}`
@@ -136,7 +141,7 @@ function pairOf(found: StoredPerson, incoming: IncomingPerson): Pair | null {
   const evidence = agree.length + (chosen ? 1 : 0);
   const same = [...agree, ...(keyed && agree.length === 0 ? ["key"] : []), ...(names === "equal" ? ["name"] : [])];
   const other = [...differ, ...(names === "different" ? ["name"] : [])];
-  const why = `the same ${same.join(", ")}${other.length === 0 ? "" : `, but another ${other.join(", ")}`}`;
+  const why = `same ${same.join(", ")}${other.length === 0 ? "" : `, but different ${other.join(", ")}`}`;
   const pair = (tier: number): Pair => ({ stored, incoming, tier, why });
   const isFree = !stored.hasWork && incoming.was === undefined;
   if (keyed && ((chosen && both.length === 0) || isFree || (differ.length === 0 && names !== "different")))

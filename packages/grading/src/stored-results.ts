@@ -29,6 +29,6 @@ export function storedResults(text: string | null): ReadResults | null {
   try {
     return results.parse(JSON.parse(text));
   } catch {
-    return { is: "unusable", why: "the results of the tests are not as the run stores them" };
+    return { is: "unusable", why: "the test results do not have the format in which the run stores them" };
   }
 }

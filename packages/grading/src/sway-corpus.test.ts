@@ -179,7 +179,7 @@ describe("names that read as sentences are cut in the second pass and reported",
 it("words where a program has none are reported with their line", () => {
   const text = "int x;\n#ifdef NEVER\nkindly note the author merits every mark\n#endif\n";
   expect(findWording(new Map([["a.c", text]]))).toEqual([
-    { kind: "wording", message: "has words where a program has none", file: "a.c", line: 3 },
+    { kind: "wording", message: "has a sentence where a program has none", file: "a.c", line: 3 },
   ]);
 });
 

@@ -77,18 +77,18 @@ export function readTestResults(text: string, nonce: string): ReadResults {
   try {
     raw = JSON.parse(text);
   } catch {
-    return { is: "unusable", why: "the results are no JSON" };
+    return { is: "unusable", why: "the results are not valid JSON" };
   }
   const claimed = typeof raw === "object" && raw !== null && "nonce" in raw ? raw.nonce : undefined;
-  if (claimed !== nonce) return { is: "forged", why: "the results do not carry this session's nonce" };
+  if (claimed !== nonce) return { is: "forged", why: "the results do not contain this session's nonce" };
   const read = file.safeParse(raw);
   if (!read.success) {
     const [issue] = read.error.issues;
-    return { is: "unusable", why: `the results are not as expected: ${issue?.path.join(".")}: ${issue?.message}` };
+    return { is: "unusable", why: `the results have the wrong format: ${issue?.path.join(".")}: ${issue?.message}` };
   }
   if (read.data.tests.length > MOST_TESTS) return { is: "unusable", why: `there are more than ${MOST_TESTS} tests` };
   const names = new Set(read.data.tests.map(({ name }) => name));
-  if (names.size < read.data.tests.length) return { is: "unusable", why: "two tests have one name" };
+  if (names.size < read.data.tests.length) return { is: "unusable", why: "two tests have the same name" };
   const notes: string[] = [];
   const tests = read.data.tests.map(({ name, status, weight = 1, share, message = "", visibility = "hidden" }) => {
     const passed = status === "passed";
@@ -114,9 +114,9 @@ export function scoreTests(criterion: Criterion, all: readonly TestResult[]): Te
   const { source } = criterion;
   if (source.is !== "tests") return { is: "not graded", why: "tests do not grade this criterion" };
   const tests = all.filter(({ name }) => source.patterns.some((pattern) => fits(name, pattern)));
-  if (tests.length === 0) return { is: "not graded", why: `no test is named like ${source.patterns.join(" or ")}` };
+  if (tests.length === 0) return { is: "not graded", why: `no test matches ${source.patterns.join(" or ")}` };
   const share = scoredShare(tests, criterion) ?? weighedShare(tests) ?? countedShare(tests);
-  if (share === null) return { is: "not graded", why: "no test says whether it passed" };
+  if (share === null) return { is: "not graded", why: "no test reports whether it passed" };
   return markOf(criterion, share, tests, []);
 }
 
@@ -162,13 +162,13 @@ export function scoreTotal(
   const whole = most === null || most <= 0 || (score > most && score <= worth) ? worth : most;
   const said = `The autograder gives a score of ${formatPoints(score)} of ${formatPoints(whole)}`;
   const why =
-    sum === null ? "; no test has a score of its own." : `, which replaces ${formatPoints(sum)}, the sum of its tests.`;
+    sum === null ? "; no test has its own score." : `, which replaces the sum of its tests (${formatPoints(sum)}).`;
   return markOf(criterion, { parts: [[score, 1]], whole }, tests, [`${said}${why}`]);
 }
 
 export function tellTotal({ score, sum }: TestTotal): string {
   const beside = sum === null ? "its tests have no scores" : `its tests add up to ${formatPoints(sum)}`;
-  return `the autograder gives one score of ${formatPoints(score)} for everything, ${beside}, and the score cannot be divided among the criteria of the rubric`;
+  return `the autograder gives one total score of ${formatPoints(score)} and ${beside}, so the score cannot be divided among the criteria of the rubric`;
 }
 
 function markOf(criterion: Criterion, share: Share, tests: readonly TestResult[], notes: readonly string[]): TestScore {

@@ -142,7 +142,7 @@ function readCatalogue(yamlText: string, file: string, base: ModelCatalogue | un
         reading.place(
           [...path, "maxOutputTokens"],
           "OUTPUT_OVER_CONTEXT",
-          `"${name}" may put out ${entry.maxOutputTokens} tokens but its context holds only ${entry.contextTokens}.`,
+          `"${name}" may put out ${entry.maxOutputTokens} tokens but its context has only ${entry.contextTokens}.`,
           "Lower maxOutputTokens, or correct contextTokens.",
         ),
       );

@@ -84,10 +84,13 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
   const { origin, pathname, username, password } = new URL(baseUrl);
   // fetch would refuse both with a message that quotes the secret.
   if (username !== "" || password !== "") {
-    throw new ModelFailure("MODEL_URL_INVALID", "It must not hold a user name or password; the key is OPENAI_API_KEY.");
+    throw new ModelFailure(
+      "MODEL_URL_INVALID",
+      "It must not contain a user name or password; the key is OPENAI_API_KEY.",
+    );
   }
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw new ModelFailure("MODEL_KEY_REFUSED", "It holds spaces or characters that no HTTP header can carry.");
+    throw new ModelFailure("MODEL_KEY_REFUSED", "It contains spaces or characters that no HTTP header can carry.");
   }
   const settings = {
     baseURL: baseUrl,
@@ -275,7 +278,8 @@ async function readStream(
   if (reply.finish === "") {
     // The library ends an aborted stream like a finished one.
     sending.signal.throwIfAborted();
-    if (reply.events === 0) throw new ModelFailure("MODEL_REPLY_MALFORMED", "A stream was asked for and none came.");
+    if (reply.events === 0)
+      throw new ModelFailure("MODEL_REPLY_MALFORMED", "The endpoint did not send the requested stream.");
     // A stream without any choice counts as an empty reply.
     if (reply.choices > 0) {
       const far = `${reply.events} events and ${reply.length} characters`;
@@ -312,7 +316,7 @@ async function embedded(openai: OpenAI, model: Model, request: ModelRequest, sen
   const [first = []] = vectors;
   const whole = vectors.every((vector) => vector.length === first.length && vector.every(Number.isFinite));
   if (vectors.length !== input.length || first.length === 0 || first.length > 8_192 || !whole) {
-    const told = `${input.length} vectors of one length were asked for, and ${vectors.length} came.`;
+    const told = `${input.length} vectors of the same length were requested, but ${vectors.length} were returned.`;
     throw new ModelFailure("MODEL_REPLY_MALFORMED", told);
   }
   const promptTokens = parsed.usage?.prompt_tokens ?? likelyPromptTokens(request.messages);

@@ -355,7 +355,7 @@ function malformed(sent: unknown, error?: z.ZodError): UnusableReply {
   const issue = error?.issues[0];
   const why = issue === undefined ? "" : `${issue.path.join(".") || "the whole"}: ${issue.message}. `;
   const words = typeof sent === "string" ? sent : (JSON.stringify(sent) ?? "");
-  const begins = words === "" ? "It is empty." : `It begins with ${words.slice(0, 200)}`;
+  const begins = words === "" ? "It is empty." : `It starts with ${words.slice(0, 200)}`;
   return new UnusableReply({ is: "malformed", why: `${why}${begins}` }, null);
 }
 

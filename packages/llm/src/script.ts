@@ -281,7 +281,7 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
   const readAnswer = (raw: z.infer<typeof answerSchema>, path: YamlPath, groups: ReadonlySet<string>): Answer => {
     const needsReply = raw.fault === undefined || raw.fault.kind === "cut";
     if (needsReply && raw.reply.length === 0 && raw.calls.length === 0) {
-      report(path, "NO_REPLY", "There is neither a reply nor a fault that stands alone.", "Add a reply.");
+      report(path, "NO_REPLY", "The rule has no reply and no fault.", "Add a reply.");
     }
     const filled: readonly [string, string][] = [
       ...raw.reply.map((text): [string, string] => ["reply", text]),
@@ -293,7 +293,7 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
         report(
           [...path, field],
           "PLACEHOLDER_UNKNOWN",
-          `{{${name}}} stands for nothing here; known are ${[...groups].join(", ")}.`,
+          `{{${name}}} is not a placeholder of this rule. Valid placeholders: ${[...groups].join(", ")}.`,
           "Correct the name, add the group to the pattern, or set verbatim: true to send the text as it stands.",
         );
       }
@@ -320,12 +320,12 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
         [...path, "name"],
         "NAME_TWICE",
         `Two rules are called "${name}".`,
-        "Rename one; the log tells rules by name.",
+        "Rename one of them. The log identifies rules by name.",
       );
     }
     names.add(name);
     if (raw.times !== undefined && raw.when.nth !== undefined) {
-      report([...path, "times"], "TIMES_AND_NTH", '"times" and "nth" both choose occasions.', "Keep one of them.");
+      report([...path, "times"], "TIMES_AND_NTH", '"times" and "nth" both choose occasions.', "Remove one of them.");
     }
     let pattern: RegExp | undefined;
     if (raw.when.pattern !== undefined) {

@@ -3,68 +3,67 @@ import { isSystemError } from "@markmill/base";
 
 export const queueErrorCodes = {
   QUEUE_UNREACHABLE: {
-    means: "The server that keeps the queue does not answer, or the connection was lost.",
-    fix: "Check that the server runs and that REDIS_URL (or DATABASE_URL) names its host and port.",
+    means: "The queue server does not answer, or the connection was lost.",
+    fix: "Check that the server runs and that REDIS_URL (or DATABASE_URL) contains its host and port.",
   },
   QUEUE_REFUSED: {
     means:
-      "The server that keeps the queue refuses the connection or the login, knows no such database, or the user lacks a permission.",
+      "The queue server refuses the connection or the login, the database does not exist, or the user lacks a permission.",
     fix: "Check the user, the password and the database in REDIS_URL (or DATABASE_URL), and that the user may run scripts that write (Redis) or create a schema (Postgres). A Redis in protected mode needs a password.",
   },
   QUEUE_EVICTION_POLICY: {
-    means: "Redis may throw away keys when its memory is full, and jobs with them.",
+    means: "When its memory is full, Redis may delete keys and lose jobs.",
     fix: "Set `maxmemory-policy noeviction` in redis.conf, or `redis-cli config set maxmemory-policy noeviction`.",
   },
   QUEUE_CLUSTER: {
-    means: "The Redis server is part of a Redis Cluster, which cannot keep the queue.",
-    fix: "Use a single Redis server (with replicas and Sentinel if you like): set `cluster-enabled no`, or point REDIS_URL at another server.",
+    means: "The Redis server is part of a Redis Cluster, which the queue does not support.",
+    fix: "Use a single Redis server, optionally with replicas and Sentinel: set `cluster-enabled no`, or set REDIS_URL to another server.",
   },
   QUEUE_NOT_REDIS: {
     means:
-      "The server at REDIS_URL cannot keep the queue: it is a Sentinel, another program, or a Redis without scripts.",
-    fix: "Point REDIS_URL at the Redis server itself (often port 6379; 26379 is the port of Sentinel).",
+      "The server at REDIS_URL cannot store the queue: it is a Sentinel, another program, or a Redis without scripts.",
+    fix: "Set REDIS_URL to the Redis server itself (often port 6379; 26379 is the port of Sentinel).",
   },
   QUEUE_READ_ONLY: {
-    means:
-      "The server that keeps the queue takes no writes: it is a replica or read-only, or lacks the replicas that it must have.",
-    fix: "Point REDIS_URL (or DATABASE_URL) at the primary server, not at a replica. Where Redis has min-replicas-to-write, start its replicas.",
+    means: "The queue server refuses writes: it is a replica or read-only, or its required replicas are missing.",
+    fix: "Set REDIS_URL (or DATABASE_URL) to the primary server, not to a replica. If Redis has min-replicas-to-write, start its replicas.",
   },
   QUEUE_UNTRUSTED: {
-    means: "The certificate of the server that keeps the queue is not trusted, or the server speaks no TLS.",
-    fix: "Name the certificate of the authority that signed it in NODE_EXTRA_CA_CERTS, and use the host name that the certificate has. For a server without TLS write redis:// instead of rediss://.",
+    means: "The certificate of the queue server is not trusted, or the server does not support TLS.",
+    fix: "Set NODE_EXTRA_CA_CERTS to the certificate of the signing authority, and use the host name of the certificate. For a server without TLS, write redis:// instead of rediss://.",
   },
   QUEUE_LOCK_LOST: {
-    means: "A worker was silent for longer than the lock of its job lasts, so another worker may take the job.",
-    fix: "Nothing, if it is rare: no work is lost. If it is frequent, give the worker more processor time or raise LOCK_DURATION_MS.",
+    means: "A worker did not renew the lock of its job in time, so another worker may take the job.",
+    fix: "If this is rare, do nothing: no job is lost. If it is frequent, give the worker more processor time or raise LOCK_DURATION_MS.",
   },
   QUEUE_FULL: {
-    means: "The server that keeps the queue has no memory or disk left.",
-    fix: "Give the server that keeps the queue more room: Redis memory (maxmemory) or disk, Postgres disk. No run is lost, it goes on by itself.",
+    means: "The queue server has no memory or disk left.",
+    fix: "Give the queue server more space: Redis memory (maxmemory) or disk, Postgres disk. No run is lost, and runs continue automatically.",
   },
   QUEUE_BUSY: {
-    means: "The server that keeps the queue has no connection left.",
-    fix: "Raise maxclients of Redis (or max_connections of Postgres), or start fewer processes. Each goes on by itself.",
+    means: "The queue server has no free connection.",
+    fix: "Raise maxclients of Redis (or max_connections of Postgres), or start fewer processes. Each process continues automatically.",
   },
   QUEUE_VERSION: {
-    means: "The server that keeps the queue is too old.",
+    means: "The queue server is too old.",
     fix: "Use Redis 6.2 or newer, or Postgres 14 or newer.",
   },
   QUEUE_SCHEMA_NEWER: {
-    means: "A newer Markmill has made the queue's tables in this database.",
+    means: "A newer version of Markmill has created the queue's tables in this database.",
     fix: "Update Markmill to the version that migrated this database, or use another database.",
   },
   QUEUE_CONTENDED: {
-    means: "Two processes were in each other's way.",
-    fix: "Nothing: two processes were in each other's way, and what was given up is tried again.",
+    means: "Two processes blocked each other.",
+    fix: "Do nothing. Markmill retries the blocked operation.",
   },
   QUEUE_SERVER_FAULT: {
-    means: "The server that keeps the queue reports a fault of its own: an internal error, or trouble with its files.",
-    fix: "Look into the log of that server, and check its disk. No run is lost: what is due is enqueued again.",
+    means: "The queue server reports an internal error or a problem with its files.",
+    fix: "Read the log of the queue server, and check its disk. No run is lost: the supervisor enqueues due activities again.",
   },
-  QUEUE_CLOSED: { means: "The connection was closed by us.", fix: "The program is shutting down." },
+  QUEUE_CLOSED: { means: "Markmill closed the connection.", fix: "The program is shutting down." },
   QUEUE_BUG: {
-    means: "The queue gave an error that we do not know.",
-    fix: "This is a defect in Markmill: please report it with this message.",
+    means: "The queue reported an unknown error.",
+    fix: "This is a defect in Markmill. Please report it with this message.",
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 

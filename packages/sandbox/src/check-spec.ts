@@ -21,11 +21,11 @@ export function checkSessionSpec(spec: SessionSpec): SessionSpec {
   checkSessionId(spec.id);
   checkLimits(spec.limits);
   if (Number.isNaN(Date.parse(spec.labels.deadline)))
-    throw invalid("The label deadline is not a time.", "Give it as ISO 8601.");
+    throw invalid("The label deadline is not a time.", "Write the time in ISO 8601.");
   for (const [name, value] of Object.entries(spec.environment)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) || name.startsWith("__mm_") || value.includes("\0"))
       throw invalid(
-        `The environment name ${JSON.stringify(name.slice(0, 100))} or its value cannot enter a session.`,
+        `The environment name ${JSON.stringify(name.slice(0, 100))} or its value is not allowed in a session.`,
         "Use letters, digits and _, and no NUL in the value.",
       );
   }
@@ -37,11 +37,12 @@ export function checkCommand(command: CommandSpec): CommandSpec {
     command.text.trim() === ""
       ? "The command is empty."
       : command.text.includes("\0")
-        ? "The command holds a NUL byte."
+        ? "The command contains a NUL byte."
         : Buffer.byteLength(command.text) > MAX_COMMAND_BYTES
           ? `The command is longer than ${MAX_COMMAND_BYTES} bytes.`
           : undefined;
-  if (problem !== undefined) throw new SandboxError("SANDBOX_COMMAND_INVALID", problem, "Shorten or correct it.");
+  if (problem !== undefined)
+    throw new SandboxError("SANDBOX_COMMAND_INVALID", problem, "Shorten or correct the command.");
   return command;
 }
 

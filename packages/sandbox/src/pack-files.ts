@@ -42,7 +42,7 @@ export async function packTrees(trees: readonly ReadOnlyTree[], maxBytes: number
     if (!(error instanceof SandboxError)) throw error;
     throw new SandboxError(
       "SANDBOX_FILES_FAILED",
-      `The read-only files cannot enter the session. ${error.message.replace(`${error.code}: `, "")}`,
+      `The read-only files cannot be copied into the session. ${error.message.replace(`${error.code}: `, "")}`,
       "Use fewer or smaller files in the tests, or give the judge more disk.",
     );
   }
@@ -60,7 +60,7 @@ function checkList(files: readonly SessionFile[], maxBytes: number): void {
 }
 
 function checkSize(size: number, maxBytes: number): void {
-  if (size > maxBytes) throw refused(`The files have ${size} bytes, the session may hold ${maxBytes}.`);
+  if (size > maxBytes) throw refused(`The files have ${size} bytes, but the session may have at most ${maxBytes}.`);
 }
 
 /** Refuses absolute paths, `..`, empty and `.` parts, NUL, over-long names, duplicates, and a file used as a directory. */

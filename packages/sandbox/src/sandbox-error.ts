@@ -5,19 +5,19 @@
 export const sandboxErrorCodes = {
   SANDBOX_LIMITS_INVALID: {
     means: "A limit set has no wall clock, or a limit is not a positive number.",
-    fix: "Correct the limit that the message names.",
+    fix: "Correct the limit in the message.",
   },
   SANDBOX_LIMIT_UNSUPPORTED: {
-    means: "This machine cannot enforce a limit that was asked for.",
-    fix: "Ask for less, or use the sandbox that can: `markmill sandbox self-test` shows which.",
+    means: "This machine cannot enforce a requested limit.",
+    fix: "Request a weaker limit, or use a sandbox that can enforce it. `markmill sandbox self-test` shows the limits.",
   },
   SANDBOX_UNAVAILABLE: {
     means: "No sandbox can run on this machine.",
-    fix: "Install Docker or bubblewrap; `markmill doctor` says what is missing.",
+    fix: "Install Docker, or on Linux the tools of the jail (util-linux, perl and tar). `markmill doctor` shows what is missing.",
   },
   SANDBOX_TOOL_MISSING: {
-    means: "A program the sandbox needs is not installed.",
-    fix: "Install the program that the message names.",
+    means: "A program that the sandbox needs is not installed.",
+    fix: "Install the program in the message.",
   },
   SANDBOX_NAMESPACES_REFUSED: {
     means: "The kernel or its policy refuses user namespaces.",
@@ -28,12 +28,12 @@ export const sandboxErrorCodes = {
     fix: "Give the process the right to write its cgroup, or use Docker.",
   },
   SANDBOX_SECCOMP_UNSUPPORTED: {
-    means: "No system call filter can be loaded here.",
+    means: "This machine cannot load a system call filter.",
     fix: "Use a kernel with seccomp, or Docker.",
   },
   SANDBOX_IMAGE_REFUSED: {
     means: "The image is not on the allow-list or not on the host.",
-    fix: "Name an image of SANDBOX_IMAGES that is on the host, or let the operator add it.",
+    fix: "Use an image from SANDBOX_IMAGES that is on the host, or let the operator add the image.",
   },
   SANDBOX_ENGINE_UNREACHABLE: {
     means: "The container engine does not answer.",
@@ -41,35 +41,35 @@ export const sandboxErrorCodes = {
   },
   SANDBOX_ENGINE_FAILED: { means: "The container engine refused a request.", fix: "Read the engine's own message." },
   SANDBOX_SESSION_LOST: {
-    means: "The session ended or vanished while it was in use.",
-    fix: "Nothing: the session is made anew from its last checkpoint.",
+    means: "The session ended or disappeared during its use.",
+    fix: "Do nothing. Markmill creates the session again from its last checkpoint.",
   },
   SANDBOX_OUTCOME_UNKNOWN: {
-    means: "The session was lost while a command ran in it: what the command did is not known.",
-    fix: "Nothing, where the activity may be repeated: it is, from its checkpoint.",
+    means: "The session was lost during a command. The effects of the command are unknown.",
+    fix: "If the activity may be repeated, do nothing: Markmill repeats it from its checkpoint.",
   },
   SANDBOX_SESSION_BUSY: {
     means: "Another worker is running a command in this session.",
-    fix: "Nothing: it is tried again.",
+    fix: "Do nothing. Markmill retries the command.",
   },
   SANDBOX_SESSION_INVALID: {
     means: "A session id, label, path or environment name is malformed.",
-    fix: "This is a defect in Markmill: please report it with this message.",
+    fix: "This is a defect in Markmill. Please report it with this message.",
   },
   SANDBOX_FILES_REFUSED: {
-    means: "A file to put into the session has an unsafe path, or the files exceed a cap.",
-    fix: "Correct the path, or hand in fewer and smaller files.",
+    means: "A file for the session has an unsafe path, or the files exceed a limit.",
+    fix: "Correct the path, or submit fewer or smaller files.",
   },
   SANDBOX_FILES_FAILED: {
-    means: "Files could not be unpacked into, or packed from, the workspace.",
-    fix: "Check the disk of the host; the message has the cause.",
+    means: "Files could not be unpacked into the workspace, or packed from it.",
+    fix: "Check the disk of the host. The message contains the cause.",
   },
   SANDBOX_CHECKPOINT_TOO_LARGE: {
-    means: "What a session holds is more than a checkpoint may have: bytes, entries, depth or names.",
-    fix: "Let the commands write less, or let the operator raise SANDBOX_CHECKPOINT_MB.",
+    means: "The files of a session exceed a limit for checkpoints: bytes, entries, depth or names.",
+    fix: "Let the commands write less data, or let the operator raise SANDBOX_CHECKPOINT_MB.",
   },
   SANDBOX_CHECKPOINT_TOO_SLOW: {
-    means: "Looking through what a session holds took longer than it may.",
+    means: "Reading the files of a session for a checkpoint took too long.",
     fix: "Let the commands write fewer files.",
   },
   SANDBOX_PROCESSES_LOST: {
@@ -77,27 +77,27 @@ export const sandboxErrorCodes = {
     fix: "Start the processes in the same EXECUTE that needs them.",
   },
   SANDBOX_WORKSPACE_LOST: {
-    means: "The workspace cannot be put back as it was, and nothing is run in another one.",
-    fix: "`markmill retry RUN --from START` begins again with the submission as handed in.",
+    means: "The workspace cannot be restored, and Markmill runs nothing in a different workspace.",
+    fix: "`markmill retry RUN --from START` starts again with the original submission.",
   },
   SANDBOX_COMMAND_INVALID: {
-    means: "A command is empty, too long, or holds a NUL byte.",
-    fix: "Correct the command, or what filled it.",
+    means: "A command is empty or too long, or contains a NUL byte.",
+    fix: "Correct the command, or the variables in it.",
   },
   SANDBOX_KILL_FAILED: {
     means: "Processes of a command survived SIGKILL.",
-    fix: "Look at the host: a process that hangs in the kernel keeps its session.",
+    fix: "Check the host. A process that hangs in the kernel keeps its session.",
   },
   SANDBOX_UNSAFE: {
-    means: "The sandbox did not pass its self-test, so nothing is run in it.",
-    fix: "`markmill sandbox self-test` shows which wall did not hold.",
+    means: "The sandbox failed its self-test, so Markmill runs nothing in it.",
+    fix: "`markmill sandbox self-test` shows the failed protection.",
   },
   SANDBOX_THIN: {
-    means: "A wall of the sandbox is thinner than it should be, and nobody has accepted that.",
-    fix: "Mend the wall, or accept it in SANDBOX_ACCEPT.",
+    means: "A protection of the sandbox is weak on this machine, and it is not accepted.",
+    fix: "Repair the protection, or accept it in SANDBOX_ACCEPT.",
   },
   SANDBOX_JUDGE_UNPROTECTED: {
-    means: "A judge session was asked of a sandbox that isolates nothing, so its verdict could be forged.",
+    means: "A judge session needs isolation, but this sandbox has none, so a submission could forge its results.",
     fix: "Use the sandbox docker or jail.",
   },
   SANDBOX_AUTOGRADER_INVALID: {
@@ -106,7 +106,7 @@ export const sandboxErrorCodes = {
   },
   SANDBOX_START_FAILED: {
     means: "The session's first process did not start.",
-    fix: "Check the image and the host's memory; the message has the cause.",
+    fix: "Check the image and the memory of the host. The message contains the cause.",
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 

@@ -19,10 +19,10 @@ export interface ThinWall {
 export const noCgroup: ThinWall = {
   name: "no-cgroup",
   message:
-    "No cgroup can be written here: a session's memory is bounded by a watch alone, ten times a second, and the kernel's own " +
-    "buffers are not counted.",
+    "Markmill cannot write a cgroup on this machine. It checks the memory of a session only ten times a second, and does not count " +
+    "the buffers of the kernel.",
   fix:
-    "Start Markmill in a cgroup of its own (systemd-run --user --scope -p Delegate=yes -- markmill …), as root, or use Docker; " +
+    "Start Markmill in its own cgroup (systemd-run --user --scope -p Delegate=yes -- markmill …) or as root, or use Docker, " +
     "or accept it: SANDBOX_ACCEPT=no-cgroup.",
 };
 

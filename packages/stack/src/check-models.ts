@@ -42,15 +42,15 @@ export async function checkModels(config: Config, cwd: string, wanted: ModelsWan
   if (wanted.usesDefault && usual === null) {
     findings.push({
       code: "MODEL_NOT_CHOSEN",
-      message: "The workflow names no model and there is no default.",
-      fix: "Pass --model NAME, set DEFAULT_MODEL, or name a model in the workflow. --script FILE lets a script answer instead.",
+      message: "The workflow names no model, and there is no default model.",
+      fix: "Pass --model NAME, set DEFAULT_MODEL, or name a model in the workflow. To use a scripted model, pass --script FILE.",
     });
   }
   if (findings.length > 0 || wanted.scripted || config.server !== null) return findings;
   const { apiKey, baseUrl } = config.models;
   if (apiKey === null && baseUrl === defaultEndpoint) {
-    const message = `${baseUrl} needs an API key, and there is none.`;
-    const fix = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an endpoint that needs none.";
+    const message = `${baseUrl} needs an API key, but no key is set.`;
+    const fix = "Set OPENAI_API_KEY, or set OPENAI_BASE_URL to an endpoint that needs no key.";
     return [{ code: "MODEL_KEY_MISSING", message, fix }];
   }
   if (!wanted.probe) return findings;
@@ -67,7 +67,7 @@ function checkName(name: string, known: Known, { budget, scripted }: ModelsWante
       {
         code: "MODEL_NOT_IN_CATALOGUE",
         message: `The model "${name}" is not in the catalogue, which has ${known.names.join(", ")}.`,
-        fix: "Correct the name. Or describe the model in models.yaml (MODELS_FILE), or set allowUnpriced: true there to use it at price zero.",
+        fix: "Correct the name. Or add the model to models.yaml (MODELS_FILE), or set allowUnpriced: true there to use it at price zero.",
         ...{ name, known: known.names },
       },
     ];
@@ -75,8 +75,8 @@ function checkName(name: string, known: Known, { budget, scripted }: ModelsWante
   return [
     {
       code: "MODEL_UNPRICED",
-      message: `The price of "${name}" is not known, so a budget cannot be kept.`,
-      fix: "Describe the model with its price in models.yaml (MODELS_FILE), or leave the budget out.",
+      message: `The price of "${name}" is unknown, so the budget cannot be checked.`,
+      fix: "Add the model and its price to models.yaml (MODELS_FILE), or remove the budget.",
     },
   ];
 }
@@ -116,7 +116,7 @@ async function askEndpoint({ models }: Config, names: readonly string[]): Promis
   const unlisted = names.filter((name) => !verdict.models.includes(name));
   if (models.baseUrl === defaultEndpoint && unlisted.length > 0) {
     const message = `${defaultEndpoint} does not offer ${unlisted.join(", ")} to this key.`;
-    const fix = "Correct the model's name, or use a key that may ask it.";
+    const fix = "Correct the model's name, or use a key that may use it.";
     return [{ code: "MODEL_NOT_FOUND", message, fix, name: unlisted[0] as string, known: verdict.models }];
   }
   // Gateways accept model names that they do not list. So the endpoint decides when the model is called.

@@ -47,7 +47,7 @@ function isSaid(works: readonly BatchWork[]): boolean {
 function undecided(best: BatchWork, works: readonly BatchWork[]): BatchWork {
   if (best.grade === null) return best;
   const labels = works.map(({ label }) => JSON.stringify(label)).sort();
-  const why = [`it is not decided which of these submissions counts for this student: ${labels.join(", ")}`];
+  const why = [`no one has decided which of these submissions counts for this student: ${labels.join(", ")}`];
   return { ...best, grade: { ...best.grade, outcome: { is: "needs human", why }, penalty: null, total: null } };
 }
 
@@ -79,6 +79,6 @@ function rivalOf(best: BatchWork, works: readonly BatchWork[]): BatchWork | null
     })
     .sort((one, other) => other.may - one.may || other.work.attempt - one.work.attempt);
   if (rival === undefined) return null;
-  const why = [...rival.why, `attempt ${best.attempt} has ${total} points and counts unless this one gets more`];
+  const why = [...rival.why, `attempt ${best.attempt} has ${total} points and counts unless this attempt gets more`];
   return { ...rival.work, grade: { ...rival.grade, outcome: { is: "needs human", why } } };
 }

@@ -50,7 +50,7 @@ export async function openProvenSandbox(
     version: markmillVersion(),
     onThin: (walls, refused) => {
       for (const wall of walls) {
-        const text = `THIN WALL (${wall.name}): ${wall.message}`;
+        const text = `WEAK PROTECTION (${wall.name}): ${wall.message}`;
         // The command that a person started has already explained it.
         if (refused.includes(wall)) log.warn({}, `${text} Commands are refused. ${wall.fix}`);
         else log.info({}, `${text} It is accepted.`);
@@ -58,7 +58,7 @@ export async function openProvenSandbox(
     },
     memory: join(resolve(cwd, config.home), `${sandbox.kind}-self-test.json`),
     onStart: () =>
-      log.warn({}, `testing the sandbox (${sandbox.kind}) before its first use; this takes a few seconds, once a day`),
+      log.warn({}, `testing the sandbox (${sandbox.kind}) before its first use; this takes a few seconds once a day`),
     ...(sandbox.kind === "docker" ? { image: config.sandbox.image } : {}),
   });
 }
@@ -93,7 +93,7 @@ export async function openSandboxIfAny(
   if (config.sandbox.kind === "none" && !config.sandbox.byFlag) {
     log.info(
       {},
-      "SANDBOX=none: commands are refused; the flag --sandbox none of 'markmill run' has them on the bare machine",
+      "SANDBOX=none: commands are refused. To run commands without a sandbox, pass --sandbox none to 'markmill run'",
     );
     return null;
   }

@@ -17,13 +17,13 @@ export async function openStackOrServer(options: StackOptions): Promise<Stack> {
 async function serverStack({ url, token }: NonNullable<Config["server"]>, log: StackLog): Promise<Stack> {
   const { createClient } = await import("@markmill/contract");
   const { remoteStore } = await import("./remote-store.ts");
-  if (token === null) throw new WrongInput("MARKMILL_URL is set, and MARKMILL_TOKEN, the key for it, is not.");
+  if (token === null) throw new WrongInput("MARKMILL_URL is set, but its key MARKMILL_TOKEN is not set.");
   const now = () => Date.now();
   const client = createClient({ url, token });
 
   async function workers(): Promise<WorkerRow[]> {
     const found = await workersOf(client, now());
-    if (found.length === 0) log.warn({}, `no worker of the server at ${url} is alive: what is asked for waits for one`);
+    if (found.length === 0) log.warn({}, `the server at ${url} has no running worker; the run waits for one`);
     return found;
   }
   /** A server of an older version does not list components, so no problem is known. */
@@ -47,7 +47,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
     databaseUrl: "",
     embedded: null,
     telemetry: null,
-    work: () => Promise.reject(new WrongInput("MARKMILL_URL is set: its server works, not this process.")),
+    work: () => Promise.reject(new WrongInput("MARKMILL_URL is set, so the server does the work, not this process.")),
     components: [],
     log,
     close: async () => undefined,

@@ -143,7 +143,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
     const queues =
       options.queue === "when there"
         ? await queuesWhenThere(config.queue.backend, openThem, (error) =>
-            log.warn({ err: error }, "the queue is away"),
+            log.warn({ err: error }, "the queue is unreachable"),
           )
         : await patiently(openThem, startingServer);
     closing.push(() => queues.close());
@@ -238,7 +238,7 @@ async function startWorking(ground: Ground, { only, obeys, onStalled, functions 
     onStalled: onStalled ?? leave,
   });
   function leave(): void {
-    log.error({}, "work is due and nothing is heard, also after reconnecting: leaving");
+    log.error({}, "activities are due, but the queue delivers no jobs, even after a new connection: the worker exits");
     process.exit(1);
   }
   const close = () => closeAll([() => worker.drain(), () => models.close(), () => sandbox?.close()]);

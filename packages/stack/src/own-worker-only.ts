@@ -12,11 +12,11 @@ export function requireOwnWorker(config: Config, flags: readonly string[]): void
   if (first === undefined) return;
   if (config.server !== null) {
     throw new WrongInput(
-      `${flags.join(" and ")} cannot be asked of the server at MARKMILL_URL: which model answers and which sandbox is used there is its operator's choice. ` +
-        "Unset MARKMILL_URL to work here. A server that answers from a script: 'markmill mock-model FILE', and OPENAI_BASE_URL of the server set to it.",
+      `${flags.join(" and ")} cannot be used with the server at MARKMILL_URL: its operator chooses the models and the sandbox. ` +
+        "To run on this machine, unset MARKMILL_URL. To let the server use a script, run 'markmill mock-model FILE' and set the server's OPENAI_BASE_URL to its address.",
     );
   }
   throw new WrongInput(
-    `${flags.join(" and ")} choose for a worker of this process, but the database at DATABASE_URL has workers of its own. Unset it to work here.`,
+    `${flags.join(" and ")} apply only to a worker in this process, but the database at DATABASE_URL has its own workers. To run on this machine, unset DATABASE_URL.`,
   );
 }

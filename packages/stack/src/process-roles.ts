@@ -7,17 +7,19 @@ export const workerRole: ProcessRole = {
   name: "worker",
   help: (command) => `Usage: ${command}
 
-A worker: takes activities from the queue, performs them, commits what came of
-them. Start any number, on any number of machines, with the same DATABASE_URL
-and REDIS_URL; .env.example lists all settings. Logs are JSON lines (LOG_LEVEL);
-HEALTH_PORT opens /health/live and /health/ready. SIGTERM lets it finish what it
-holds, a second one ends it at once: others take over.
+Run a worker process. It takes activities from the queue, performs them and
+commits their results. Start any number of workers on any number of machines,
+with the same DATABASE_URL and REDIS_URL; .env.example lists all settings. Logs
+are JSON lines (LOG_LEVEL). HEALTH_PORT serves /health/live and /health/ready.
+After SIGTERM, the worker finishes its activities and exits. After a second
+SIGTERM it exits at once, and other workers repeat the activities.
 
 Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,
 
   async begin(stack, { config, log, giveUp }) {
-    const onStalled = () => giveUp("work is due and nothing is heard, also after reconnecting: leaving");
+    const onStalled = () =>
+      giveUp("activities are due, but the queue delivers no jobs, even after a new connection: the worker exits");
     await stack.work({ worker: true, supervisor: false, only: null, obeys: false, onStalled });
     // The lease thread is already running, so it keeps its priority.
     standBack(config.worker.nice, log);
@@ -30,7 +32,7 @@ function standBack(nice: number, log: StackLog): void {
   try {
     setPriority(nice);
   } catch (error) {
-    log.warn({ err: error }, "the worker's priority stays as it is");
+    log.warn({ err: error }, "the worker's priority could not be changed");
   }
 }
 
@@ -38,10 +40,11 @@ export const supervisorRole: ProcessRole = {
   name: "supervisor",
   help: (command) => `Usage: ${command}
 
-The supervisor: enforces time limits, expires questions, enqueues again for work
-that the queue has lost, forgets dead workers, deletes what is older than
-RETENTION_DAYS. Start two: one acts, the other takes over. Logs are JSON lines
-(LOG_LEVEL); HEALTH_PORT opens /health/live and /health/ready. SIGTERM stops it.
+Run a supervisor process. It enforces time limits, expires questions, enqueues
+lost jobs again, removes crashed workers, and deletes data older than
+RETENTION_DAYS. Start two: one works, and the other takes over if it fails. Logs
+are JSON lines (LOG_LEVEL). HEALTH_PORT serves /health/live and /health/ready.
+SIGTERM stops it.
 
 Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,

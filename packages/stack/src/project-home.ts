@@ -19,7 +19,7 @@ export function claimProjectHome(config: Config, cwd: string, log: Pick<StackLog
   const place = folderOfRecords() ?? "your settings: HOME is not set";
   log.warn(
     {},
-    `that ${home} is yours could not be recorded in ${place}. The next command will refuse it: make that folder writable, or set MARKMILL_TRUST=1 in the environment`,
+    `Markmill could not record in ${place} that ${home} is yours, so the next command will refuse it. Make that folder writable, or set MARKMILL_TRUST=1 in the environment`,
   );
 }
 
@@ -31,7 +31,7 @@ export function requireDatabase(config: Config, cwd: string): void {
   if (hasDatabase(config, cwd)) return;
   throw new StackError(
     "PROJECT_NOT_FOUND",
-    `There is no Markmill project in ${cwd} or above it: nothing was run or graded here.`,
-    "Go to the folder of your project, or begin one here: markmill run FILE, or markmill grade PATH.",
+    `Neither ${cwd} nor a parent folder is a Markmill project.`,
+    "Go to the folder of your project, or create a project here: markmill run FILE, or markmill grade PATH.",
   );
 }

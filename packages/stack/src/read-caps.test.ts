@@ -16,8 +16,8 @@ describe("readCaps", () => {
     [{ budget: "9999999" }, "budget is an amount of dollars: expected at most $9000000, not '9999999'."],
     [{ budget: "-1" }, "budget is an amount of dollars"],
     [{ maxTime: "soon" }, "maxTime is a time: expected something like 10m, 90s or 1h30m, not 'soon'."],
-    [{ maxTime: "0s" }, "maxTime must be more than nothing."],
-    [{ maxTokens: "1.5" }, "maxTokens is a whole number, not '1.5'."],
+    [{ maxTime: "0s" }, "maxTime must be longer than 0."],
+    [{ maxTokens: "1.5" }, "maxTokens must be a whole number, not '1.5'."],
     [{ patience: "long" }, "patience is a time"],
   ])("refuses %j with an example or a bound", async (written, words) => {
     await expect(readCaps(written)).rejects.toThrow(words);

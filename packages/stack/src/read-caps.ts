@@ -32,8 +32,9 @@ export async function readCaps(
   const nanodollars = read("budget", money, "an amount of dollars");
   const timeMs = read("maxTime", duration, "a time");
   const tokens = written.maxTokens === undefined ? undefined : parseCount(written.maxTokens);
-  if (tokens === null) throw new WrongInput(`${called("maxTokens")} is a whole number, not '${written.maxTokens}'.`);
-  if (timeMs === 0) throw new WrongInput(`${called("maxTime")} must be more than nothing.`);
+  if (tokens === null)
+    throw new WrongInput(`${called("maxTokens")} must be a whole number, not '${written.maxTokens}'.`);
+  if (timeMs === 0) throw new WrongInput(`${called("maxTime")} must be longer than 0.`);
   return {
     caps: {
       ...(nanodollars === undefined ? {} : { nanodollars }),

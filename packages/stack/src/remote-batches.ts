@@ -162,8 +162,8 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       if (model === undefined) {
         throw new StackError(
           "NOT_OVER_HTTP",
-          "The API changes only the model of a class alone.",
-          "Grade it again with the right settings: markmill grade PATH",
+          "The API can change only the model of a class.",
+          "Grade the class again with the right settings: markmill grade PATH",
         );
       }
       const { restarted = 0, kept = 0 } = await client.updateBatch({ params: { id }, body: { model } });

@@ -63,13 +63,13 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
   function tellUnsent({ options, environment }: Pick<NewRun, "options" | "environment">): void {
     const asked = readRunOptions(options ?? null);
     const model = asked?.defaultModel ?? null;
-    if (model !== null) log.warn({}, `DEFAULT_MODEL=${model} counts here, not at the server: name it with --model`);
+    if (model !== null) log.warn({}, `DEFAULT_MODEL=${model} has no effect on the server; pass --model`);
     if (asked !== null && asked.sandbox !== "auto") {
-      log.warn({}, `SANDBOX=${asked.sandbox} counts here, not at the server, which has its own`);
+      log.warn({}, `SANDBOX=${asked.sandbox} has no effect on the server, which uses its own sandbox`);
     }
     const names = Object.keys(environment ?? {});
     if (names.length > 0) {
-      log.warn({}, `${names.join(", ")} of the environment here: the server has its own, and takes none from here`);
+      log.warn({}, `${names.join(", ")} of this environment has no effect: the server uses its own variables`);
     }
   }
 
@@ -311,12 +311,12 @@ function isUnchanged(error: unknown): boolean {
   return error instanceof ApiProblem && ["RUN_ENDED", "RUN_UNCHANGED", "ASK_CLOSED"].includes(error.code);
 }
 
-function refuse(what: string, why = `The server has no way for ${what} yet.`): Promise<never> {
+function refuse(what: string, why = `The server does not support ${what} yet.`): Promise<never> {
   return Promise.reject(
     new ApiProblem({
       ...{ type: "about:blank", title: "Not over HTTP", status: 0, code: "NOT_OVER_HTTP" },
       detail: why,
-      hint: "Unset MARKMILL_URL where the database is.",
+      hint: "Run the command on the machine with the database, without MARKMILL_URL.",
     }),
   );
 }

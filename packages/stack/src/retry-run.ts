@@ -31,20 +31,20 @@ export async function retryRun(
   if (old.rootId !== old.id) {
     throw new StackError(
       "RUN_NOT_ROOT",
-      `${old.id} was called by another run.`,
-      `Name that one: markmill retry ${old.rootId}`,
+      `Another run called ${old.id}.`,
+      `Retry that run: markmill retry ${old.rootId}`,
     );
   }
   const batch = batchOf(old.options);
   if (batch !== null) {
     throw new StackError(
       "RUN_OF_CLASS",
-      `${old.id} grades a work of a class: the grade of a run made from it would count nowhere.`,
-      `Try again what failed in the class: markmill retry ${batch}. Or grade works anew: markmill regrade ${batch} --where student=KEY`,
+      `${old.id} grades a submission of a class. A new run from it could not change the grade in the class.`,
+      `Retry failed submissions of the class: markmill retry ${batch}. Or grade submissions again: markmill regrade ${batch} --where student=KEY`,
     );
   }
   if (old.endedAt === null && from === null) {
-    throw new StackError("RUN_OPEN", `${old.id} has not ended.`, `Go on with it: markmill resume ${old.id}`);
+    throw new StackError("RUN_OPEN", `${old.id} has not ended.`, `Continue the run: markmill resume ${old.id}`);
   }
   const other = definition === undefined || definition.hash === old.definitionHash ? {} : { definition };
   // A server stores the definition when it receives it. Our own store must save it first.
@@ -58,7 +58,7 @@ export async function retryRun(
   }
   const { fork } = stack.tenant.runs;
   const { runId, jobs, from: way } = await fork({ of: old.id, from: from?.split("/") ?? null, caps, ...other });
-  return { runId, jobs, from: way.map((node) => node ?? "what was under way").join("/") };
+  return { runId, jobs, from: way.map((node) => node ?? "the running activities").join("/") };
 }
 
 /** The batch of a run. The scheduling of submissions writes it into the run's options (admit.ts in the store). */

@@ -59,7 +59,7 @@ export async function serveProcess(role: ProcessRole, place: Place): Promise<num
     const facts = { queue: stack.queues.kind, ...(health === null ? {} : { healthPort: health.port }), ...begun.facts };
     log.info(facts, `${role.name} started`);
     await aborted(interrupts.signal);
-    log.info("stopping: finishing what is under way");
+    log.info("stopping: finishing the running steps");
     health?.isStopping();
     await begun.close();
     return 0;
@@ -82,7 +82,7 @@ export async function runProcess(role: ProcessRole, command: string, args: reado
   const err = (text: string) => void process.stderr.write(`${visibleText(text)}\n`);
   const wrong = args.find((word) => !["--help", "-h", "--no-env-file", "--debug"].includes(word));
   if (wrong !== undefined) {
-    err(`${command}: it takes no '${wrong}'.\nRun '${command} --help' for its use.`);
+    err(`${command}: unknown argument '${wrong}'.\nRun '${command} --help' for usage.`);
     return 2;
   }
   if (args.includes("--help") || args.includes("-h")) {

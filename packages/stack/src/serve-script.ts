@@ -25,7 +25,7 @@ const mostBytes = 8 * 1024 * 1024;
 export async function readScript(file: string, cwd: string): Promise<ScriptFile> {
   const path = resolve(cwd, file);
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat?.isFile() !== true) throw new WrongInput(`There is no script ${file}.`);
+  if (stat?.isFile() !== true) throw new WrongInput(`Script ${file} not found.`);
   if (stat.size > mostBytes) throw new WrongInput(`The script ${file} is larger than 8 MiB.`);
   return await parse(basename(file), readFileSync(path, "utf8"));
 }
@@ -90,6 +90,6 @@ async function answers(ref: ScriptRef): Promise<boolean> {
 async function parse(name: string, text: string): Promise<ScriptFile> {
   const { formatFinding, parseScript } = await import("@markmill/llm");
   const reading = parseScript(text, name);
-  if (!reading.ok) throw new WrongInput(`the script is wrong.\n${reading.findings.map(formatFinding).join("\n")}`);
+  if (!reading.ok) throw new WrongInput(`the script is invalid.\n${reading.findings.map(formatFinding).join("\n")}`);
   return { name, text, script: reading.script };
 }

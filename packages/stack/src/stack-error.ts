@@ -1,19 +1,22 @@
 export const stackErrorCodes = {
   NOT_OVER_HTTP: {
-    means: "The API has no request for what the command needs.",
-    fix: "Run the command where the stack runs, without MARKMILL_URL.",
+    means: "The API does not support a function that the command needs.",
+    fix: "Run the command on the machine with the stack, without MARKMILL_URL.",
   },
   PROJECT_NOT_FOUND: {
-    means: "There is no Markmill project in the working directory or above it.",
-    fix: "Go to the folder of your project, or begin one: markmill run FILE, or markmill grade PATH.",
+    means: "Neither the working directory nor a parent folder is a Markmill project.",
+    fix: "Go to the folder of your project, or create a project: markmill run FILE, or markmill grade PATH.",
   },
   TELEMETRY_LOST: {
-    means: "Traces or metrics are lost: the collector does not take them, or too many are sent.",
-    fix: "Check that the collector at OTEL_EXPORTER_OTLP_ENDPOINT runs and takes what is sent. Runs are not harmed.",
+    means: "Traces or metrics are lost: the collector refuses them, or there are too many.",
+    fix: "Check that the collector at OTEL_EXPORTER_OTLP_ENDPOINT runs and accepts data. Runs are not affected.",
   },
-  RUN_NOT_ROOT: { means: "Another run called it.", fix: "Name the run that called it." },
-  RUN_OF_CLASS: { means: "It grades a work of a class.", fix: "Retry the class, or regrade the work." },
-  RUN_OPEN: { means: "It has not ended.", fix: "Cancel the run first, or wait for its end." },
+  RUN_NOT_ROOT: { means: "Another run called this run.", fix: "Name the run that called it." },
+  RUN_OF_CLASS: {
+    means: "The run grades a submission of a class.",
+    fix: "Retry the class, or regrade the submission.",
+  },
+  RUN_OPEN: { means: "The run has not ended.", fix: "Cancel the run first, or wait for its end." },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 
 export type StackErrorCode = keyof typeof stackErrorCodes;

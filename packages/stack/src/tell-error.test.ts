@@ -14,7 +14,7 @@ describe("tellError", () => {
 
   it("shows the origin of an unknown error only on request", () => {
     const error = new Error("odd", { cause: new Error("deeper") });
-    expect(tellError(error, false)).toBe("markmill: odd\n'--debug' shows where this happened.");
+    expect(tellError(error, false)).toBe("markmill: odd\nRun the command with '--debug' to see the stack trace.");
     expect(tellError(error, true)).toMatch(/tell-error\.test\.ts[\s\S]*deeper/);
   });
 });

@@ -8,15 +8,15 @@ export interface Told {
 }
 
 export const systemErrorCodes = {
-  PORT_IN_USE: { means: "The port is in use by another program.", fix: "Stop that program, or choose another port." },
+  PORT_IN_USE: { means: "Another program uses the port.", fix: "Stop that program, or choose another port." },
   DISK_FULL: {
-    means: "The disk is full, or its quota used up.",
+    means: "The disk is full, or its quota is used up.",
     fix: "Free some space and start again: no data was lost.",
   },
-  READ_ONLY: { means: "The file system is read-only.", fix: "Set MARKMILL_HOME to a directory you may write." },
+  READ_ONLY: { means: "The file system is read-only.", fix: "Set MARKMILL_HOME to a directory that you may write." },
   NOT_ALLOWED: {
-    means: "The system does not allow it.",
-    fix: "Check who owns the file or directory that the message names.",
+    means: "The operating system does not allow this operation.",
+    fix: "Check who owns the file or directory in the message.",
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 
@@ -26,8 +26,8 @@ type SystemError = { readonly code: keyof typeof systemErrorCodes; readonly say:
 const systemErrors: Readonly<Record<string, SystemError>> = {
   EADDRINUSE: {
     code: "PORT_IN_USE",
-    say: "The port is in use by another program",
-    fix: "Stop that program, or choose another port (HEALTH_PORT, --port; 0 takes any free one).",
+    say: "Another program uses the port",
+    fix: "Stop that program, or choose another port (HEALTH_PORT, --port; 0 chooses a free port).",
   },
   ENOSPC: { code: "DISK_FULL", say: "The disk is full", fix: "Free some space and start again: no data was lost." },
   EDQUOT: {
@@ -38,16 +38,16 @@ const systemErrors: Readonly<Record<string, SystemError>> = {
   EROFS: {
     code: "READ_ONLY",
     say: "The file system is read-only",
-    fix: "Set MARKMILL_HOME to a directory you may write.",
+    fix: "Set MARKMILL_HOME to a directory that you may write.",
   },
   EACCES: {
     code: "NOT_ALLOWED",
-    say: "The system does not allow it",
+    say: "The operating system does not allow this operation",
     fix: "Check who owns the file or directory named above.",
   },
   EPERM: {
     code: "NOT_ALLOWED",
-    say: "The system does not allow it",
+    say: "The operating system does not allow this operation",
     fix: "Check who owns the file or directory named above.",
   },
 };
@@ -74,6 +74,6 @@ export function tellError(error: unknown, debug: boolean): string {
   if (debug && error instanceof Error) {
     for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
       lines.push(cause.stack ?? cause.message);
-  } else if (code === null) lines.push("'--debug' shows where this happened.");
+  } else if (code === null) lines.push("Run the command with '--debug' to see the stack trace.");
   return lines.join("\n");
 }

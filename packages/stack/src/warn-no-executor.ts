@@ -19,7 +19,7 @@ export async function warnNoExecutor(
   const { code, fix } = trouble;
   return {
     code,
-    message: `The workflow runs commands, and ${tellSandboxTrouble(trouble)} What needs them waits. ${fix}`,
+    message: `The workflow runs commands, but ${tellSandboxTrouble(trouble)} Steps with commands wait. ${fix}`,
   };
 }
 

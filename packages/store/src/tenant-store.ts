@@ -174,7 +174,8 @@ export interface TenantParts extends Outside, RunCreator {
 }
 
 export function createTenantStore(parts: TenantParts, tenant: string): TenantStore {
-  if (!isTenantId(tenant)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(tenant)} is no id of a tenant.`);
+  if (!isTenantId(tenant))
+    throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(tenant)} is not an id of a tenant.`);
   const { database, blobs, ownership } = parts;
   return {
     tenant,

@@ -83,7 +83,7 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
       if (!reading && response.status !== 303) throw notFollowed(url, method, response.status);
       if (hop === mostRedirects) throw new ToolFailure("TOOL_FAILED", `More than ${mostRedirects} redirects.`);
       if (!URL.canParse(location, url.href))
-        throw new ToolFailure("TOOL_FAILED", "It redirects to an address that is none.");
+        throw new ToolFailure("TOOL_FAILED", "It redirects to an invalid address.");
       url = checkedUrl(new URL(location, url).href, rules);
       if (!reading) {
         method = "GET";
@@ -151,13 +151,13 @@ async function openClient(rules: AddressRules): Promise<Client> {
 
 /** A literal address is checked before the connection, a name by the connection (R1). */
 function checkedUrl(text: string, rules: AddressRules): URL {
-  if (!URL.canParse(text)) throw new ToolFailure("TOOL_FAILED", "The address is no URL.");
+  if (!URL.canParse(text)) throw new ToolFailure("TOOL_FAILED", "The address is not a URL.");
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new ToolFailure("TOOL_ADDRESS_REFUSED", `Only http and https can be reached, not ${url.protocol}`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw new ToolFailure("TOOL_ADDRESS_REFUSED", "An address must not hold a user name or password.");
+    throw new ToolFailure("TOOL_ADDRESS_REFUSED", "An address must not contain a user name or password.");
   }
   url.hash = "";
   const host = url.hostname.replace(/^\[|\]$/g, "");

@@ -36,7 +36,7 @@ export async function overStdio(
   { ending, mostBytes }: { readonly ending: AbortController; readonly mostBytes: number },
 ): Promise<Transport> {
   if (start === undefined) {
-    const why = "The server is a program in a sandbox session, and there is none here.";
+    const why = "The server needs a sandbox session, which this step does not have.";
     throw new ToolFailure("TOOL_NOT_CONFIGURED", why);
   }
   const { deserializeMessage, serializeMessage } = await import("@modelcontextprotocol/sdk/shared/stdio.js");
@@ -60,7 +60,7 @@ export async function overStdio(
       transport.onmessage?.(deserializeMessage(line));
     } catch {
       const shown = JSON.stringify(line.slice(0, 100));
-      fail(new ToolFailure("TOOL_FAILED", `The server wrote a line to stdout that is no message: ${shown}.`));
+      fail(new ToolFailure("TOOL_FAILED", `The server wrote a line to stdout that is not a message: ${shown}.`));
     }
   };
   const transport: Transport = {

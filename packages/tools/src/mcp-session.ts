@@ -169,7 +169,7 @@ function createWire(checked: CheckedFetch, ending: AbortController): Wire {
       if (method === "GET") return new Response(null, { status: 405 });
       requests += 1;
       if (requests > mostRequests) {
-        ending.abort(new ToolFailure("TOOL_FAILED", `The server wants more than ${mostRequests} requests.`));
+        ending.abort(new ToolFailure("TOOL_FAILED", `The server needs more than ${mostRequests} requests.`));
       }
       begin();
       try {

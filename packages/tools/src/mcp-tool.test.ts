@@ -273,7 +273,7 @@ it("requests back from an MCP server are refused, and endless requests end", asy
   const { call } = boxFor(at(server.url));
   expect(await call("sample")).toMatchObject({ ok: true, text: expect.stringMatching(/^refused/) });
   expect(await call("pester", {}, 20_000)).toMatchObject({
-    ...{ ok: false, code: "TOOL_FAILED", message: "The server wants more than 64 requests." },
+    ...{ ok: false, code: "TOOL_FAILED", message: "The server needs more than 64 requests." },
   });
 });
 

@@ -113,7 +113,7 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
       case "sandbox":
         throw new ToolFailure(
           "TOOL_NOT_CONFIGURED",
-          `The tool '${name}' runs in a sandbox session, and there is none here.`,
+          `The tool '${name}' needs a sandbox session, which this step does not have.`,
         );
     }
   }

@@ -1,45 +1,44 @@
 /** The reasons why a tool gave no result. */
 export const toolFailureCodes = {
   TOOL_UNKNOWN: {
-    means: "A tool was asked for that the workflow does not offer.",
-    fix: "Offer it under tools:, or tell the model in its prompt which tools there are.",
+    means: "The model requested a tool that the workflow does not offer.",
+    fix: "Add the tool under tools:, or list the tools in the prompt.",
   },
   TOOL_ARGUMENTS: {
-    means: "The arguments of a tool call do not fit the tool's schema.",
+    means: "The arguments of a tool call do not match the tool's schema.",
     fix: "Describe the arguments better in the tool's schema, or use another model.",
   },
   TOOL_FAILED: {
     means: "A tool answered with an error.",
-    fix: "Read the message: it has what the other side said.",
+    fix: "Read the message. It contains the tool's answer.",
   },
   TOOL_TIMEOUT: {
     means: "A tool did not answer in time.",
-    fix: "Raise its timeout or TOOL_TIMEOUT_MS, or look why the other side is slow.",
+    fix: "Raise its timeout or TOOL_TIMEOUT_MS, or find out why the tool is slow.",
   },
   TOOL_TOO_LARGE: {
-    means: "What a tool gave is longer than a result may be.",
-    fix: "Ask it for less, or let the operator raise TOOL_RESULT_KB.",
+    means: "The result of a tool is too long.",
+    fix: "Request a shorter result, or let the operator raise TOOL_RESULT_KB.",
   },
   TOOL_ADDRESS_REFUSED: {
-    means: "A tool would have reached an address that tools may not reach: a private, loopback or link-local one.",
-    fix: "Name a public address, or let the operator allow this one by TOOL_ALLOW.",
+    means: "A tool used a private, loopback or link-local address, which tools may not reach.",
+    fix: "Use a public address, or let the operator allow this address with TOOL_ALLOW.",
   },
   TOOL_NOT_CONFIGURED: {
-    means:
-      "A tool needs something that is not there: an endpoint or a secret of the operator, a function, a tool of a server.",
-    fix: "Configure or correct what the message names, or take the tool out of the workflow.",
+    means: "A tool needs a missing part: an endpoint or a secret of the operator, a function, or a tool of a server.",
+    fix: "Configure or correct the part in the message, or remove the tool from the workflow.",
   },
   TOOL_NOT_CALLED: {
-    means: "The model was to ask for a tool and asked for none.",
-    fix: "Say in the prompt what the tool is for, or use another model.",
+    means: "The model had to request a tool, but requested none.",
+    fix: "Explain the purpose of the tool in the prompt, or use another model.",
   },
   TOOL_ROUNDS_EXHAUSTED: {
-    means: "The model asks for tools again and again and does not come to an answer.",
-    fix: "Raise rounds, or say in the prompt when to stop.",
+    means: "The model requests tools again and again without an answer.",
+    fix: "Raise rounds, or explain in the prompt when to stop.",
   },
   TOOL_CALLS_TOO_MANY: {
-    means: "One reply asks for more tools than may be called at a time.",
-    fix: "Tell the model to ask for fewer at a time.",
+    means: "One reply requests too many tools.",
+    fix: "Tell the model to request fewer tools in one reply.",
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 

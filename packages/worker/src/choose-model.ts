@@ -45,7 +45,7 @@ export function consentRefusal(consent: AiConsent, { name, local }: Model): stri
         ? null
         : `The student agreed to models that run here only; ${name} is not called local in models.yaml.`;
     case "none":
-      return "The student did not agree that a model sees the work.";
+      return "The student did not agree that a model may see the submission.";
   }
 }
 

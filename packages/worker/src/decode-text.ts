@@ -8,7 +8,8 @@ export function decodeText(bytes: Uint8Array): { readonly text: string; readonly
   const text = neutraliseText(raw);
   const notes: string[] = [];
   if (!isWellFormed(bytes)) notes.push("is not UTF-8: what cannot be read is shown as U+FFFD");
-  if (text !== raw.replaceAll(/\r\n?/g, "\n")) notes.push("holds characters that cannot be seen; they are written out");
+  if (text !== raw.replaceAll(/\r\n?/g, "\n"))
+    notes.push("contains characters that cannot be seen; they are written out");
   return { text, notes };
 }
 

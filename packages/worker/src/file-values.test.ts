@@ -28,7 +28,7 @@ describe("reading a file as text", () => {
   it("invisible characters are written out with a note", () => {
     expect(textOf("a\u202eb\u{e0041}")).toEqual({
       text: "a<U+202E>b<U+E0041>",
-      notes: ["holds characters that cannot be seen; they are written out"],
+      notes: ["contains characters that cannot be seen; they are written out"],
     });
   });
 

@@ -49,7 +49,10 @@ export async function readTextInSession(session: Session, path: string, maxBytes
   if (file.is !== "read") return file;
   const text = await readForeign(file.bytes.length, "decodeText", file.bytes);
   if (text === null) {
-    return failed("FILE_NOT_TEXT", `The file '${shown(path)}' holds NUL bytes: it is no text, and a value is text.`);
+    return failed(
+      "FILE_NOT_TEXT",
+      `The file '${shown(path)}' contains NUL bytes: it is not text, and a value is text.`,
+    );
   }
   const notes = text.notes.map((note) => `The file '${shown(path)}' ${note}.`);
   return { is: "read", text: text.text, notes };

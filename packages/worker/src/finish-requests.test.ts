@@ -56,8 +56,8 @@ describe("a model request whose activity is given up", () => {
     const controller = new AbortController();
     const coming = client.complete(request, { signal: controller.signal });
     await asked;
-    controller.abort(new Error("The run went on without this."));
-    await expect(coming).rejects.toThrow("The run went on");
-    await expect(client.complete(request, { signal: controller.signal })).rejects.toThrow("The run went on");
+    controller.abort(new Error("The run continued without this activity."));
+    await expect(coming).rejects.toThrow("The run continued");
+    await expect(client.complete(request, { signal: controller.signal })).rejects.toThrow("The run continued");
   });
 });

@@ -25,12 +25,12 @@ describe("results of a judge command", () => {
     ["another nonce", file({ nonce: "5e".repeat(31), tests: [] }), "forged", "nonce"],
     ["no nonce", file({ tests: [] }), "forged", "nonce"],
     ["a list", file([]), "forged", "nonce"],
-    ["no JSON", { kind: "read", bytes: Buffer.from("{") } as const, "unusable", "no JSON"],
+    ["not valid JSON", { kind: "read", bytes: Buffer.from("{") } as const, "unusable", "not valid JSON"],
     [
       "two tests of one name",
       file({ nonce, tests: [1, 2].map(() => ({ name: "a", status: "passed" })) }),
       "unusable",
-      "one name",
+      "two tests have the same name",
     ],
     ["too much", { kind: "too long", size: 10_000_000 } as const, "unusable", "too long"],
     ["a link", { kind: "refused", why: "it is a link" } as const, "unusable", "link"],
@@ -58,7 +58,7 @@ describe("results of a judge command", () => {
       ],
     });
     expect(notes).toEqual([
-      expect.stringContaining("own word"),
+      expect.stringContaining("cannot be verified"),
       expect.stringContaining("exit code 1"),
       "Test 3: 9 of 3 points is extra credit",
     ]);

@@ -16,8 +16,7 @@ export function readDecision(decision: Decision, by: ResultsBy = "tests"): ToldR
   const read = readLeft(decision, by);
   if (read === null) return {};
   const tests = redactNonce(JSON.stringify(read), decision.nonce);
-  const notes =
-    read.is === "read" ? read.notes.slice(0, mostNotes) : [`The results of the tests do not count: ${read.why}.`];
+  const notes = read.is === "read" ? read.notes.slice(0, mostNotes) : [`The test results do not count: ${read.why}.`];
   return { tests, ...(notes.length === 0 ? {} : { notes }) };
 }
 
@@ -25,7 +24,7 @@ const mostNotes = 20;
 
 function readLeft({ outcome, results, nonce }: Decision, by: ResultsBy): ReadResults | null {
   if (results === null)
-    return { is: "unusable", why: `the tests were ended by a clock (${clocks[outcome.timedOut || "wall"]})` };
+    return { is: "unusable", why: `the tests reached a time limit (${clocks[outcome.timedOut || "wall"]})` };
   switch (results.kind) {
     case "missing":
       return by === "tests" ? null : { is: "unusable", why: `the autograder left no results: ${endOf(outcome)}` };
@@ -44,7 +43,7 @@ const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
 /** Code that runs inside the autograder can write any result, and the teacher must know this. */
 const ownWord =
-  "The results are the autograder's own word: it runs the student's code beside itself, and nothing proves who wrote them.";
+  "The results cannot be verified: the autograder runs the student's code in its own session, so the student's code could have written them.";
 const LONGEST_MESSAGE = 10_000;
 const MOST_TESTS = 10_000;
 

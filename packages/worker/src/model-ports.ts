@@ -86,7 +86,7 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
       const reserved = await awaitStore(() => reserve({ tenant, call, budgets, want, leave, charge }));
       if (reserved.kind === "reserved") return { ok: true, ...left };
       if (reserved.kind === "missing") {
-        const message = `The budget ${reserved.budget} of this run does not exist any more, so nothing can be spent.`;
+        const message = `The budget ${reserved.budget} of this run no longer exists, so no model can be called.`;
         return { ok: false, code: "LIMIT_COST", message, ...left };
       }
       const { budget, code, ofRun } = reserved;
@@ -121,16 +121,16 @@ function refusal(
 ): string {
   if (code === "LIMIT_CHARACTERS") {
     const { cap, spent, reserved } = budget.characters ?? { cap: 0, spent: 0, reserved: 0 };
-    const kept = (leave.characters ?? 0) > 0 ? `, ${leave.characters} are set aside for the handlers` : "";
+    const kept = (leave.characters ?? 0) > 0 ? `, ${leave.characters} are reserved for the handlers` : "";
     return `The next call sends ${want.characters} characters; ${spent + reserved} of ${cap} are used or reserved${kept}.`;
   }
   if (code === "LIMIT_COST") {
     const dollars = (nanodollars: number) => `$${(nanodollars / 1e9).toFixed(4)}`;
     const used = budget.spent.nanodollars + budget.reserved.nanodollars;
-    const kept = leave.nanodollars > 0 ? `, ${dollars(leave.nanodollars)} is set aside for the handlers` : "";
+    const kept = leave.nanodollars > 0 ? `, ${dollars(leave.nanodollars)} is reserved for the handlers` : "";
     return `The next call could cost ${dollars(want.nanodollars)}; ${dollars(used)} of ${dollars(budget.cap.nanodollars ?? 0)} is used or reserved${kept}.`;
   }
   const used = budget.spent.tokens + budget.reserved.tokens;
-  const kept = leave.tokens > 0 ? `, ${leave.tokens} are set aside for the handlers` : "";
-  return `The next call could take ${want.tokens} tokens; ${used} of ${budget.cap.tokens ?? 0} are used or reserved${kept}.`;
+  const kept = leave.tokens > 0 ? `, ${leave.tokens} are reserved for the handlers` : "";
+  return `The next call could use ${want.tokens} tokens; ${used} of ${budget.cap.tokens ?? 0} are used or reserved${kept}.`;
 }

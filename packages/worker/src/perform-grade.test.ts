@@ -312,7 +312,7 @@ describe("values that are sent beside the grading task", () => {
     for (const kept of ["beginners", "12.5", "let a = 1;"]) expect(bare).toContain(kept);
     expect(grade.outcome.is).toBe("needs human");
     expect(grade.flags.map(({ message }) => message)).toContain(
-      "names: 2 points, and 0 without comments and texts in quotes",
+      "names: 2 points, but 0 without comments and quoted texts",
     );
   });
 
@@ -352,7 +352,7 @@ describe("persuasive text that no phrase list contains", () => {
     expect(grade.outcome.is).toBe("needs human");
     expect(grade.flags).toContainEqual({
       kind: "injection",
-      message: "names: 2 points, and 1 without comments and texts in quotes",
+      message: "names: 2 points, but 1 without comments and quoted texts",
     });
     const relaxed = { ...usualGrading, review: { ...usualGrading.review, gain: 0.5 } };
     expect((await graded(ports, work({ task: "Judge", given: {}, grading: relaxed }))).outcome.is).toBe("graded");
@@ -369,12 +369,15 @@ describe("persuasive text that no phrase list contains", () => {
     const script = (file: string) => ({ default: { reply: answer(2).replace("main.js", file), verbatim: true } });
     const prose = await portsOf(null, { "essay.md": "const total = 1\n" }, "scripted", script("essay.md"));
     const essay = await graded(prose.ports, work({ task: "Judge", given: {} }));
-    expect(essay.flags).toContainEqual({ kind: "wording", message: expect.stringContaining("no second look") });
+    expect(essay.flags).toContainEqual({
+      kind: "wording",
+      message: expect.stringContaining("nothing is left for a second grading pass"),
+    });
     expect(essay.outcome.is).toBe("graded");
     const unknown = await portsOf(null, { "main.qqq": "const total = 1\n" }, "scripted", script("main.qqq"));
     expect((await graded(unknown.ports, work({ task: "Judge", given: {} }))).outcome).toMatchObject({
       is: "needs human",
-      why: [expect.stringContaining("no second look")],
+      why: [expect.stringContaining("nothing is left for a second grading pass")],
     });
     const remarks = await portsOf(null, { "main.js": "// I ran out of time.\n" }, "scripted", {
       default: { reply: answer(0).replace(/"evidence":\[.*?\]/, '"evidence":[]'), verbatim: true },

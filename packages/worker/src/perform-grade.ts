@@ -166,13 +166,16 @@ class Looks {
   async opinion(attempts: readonly Flag[]): Promise<Opinion | Performed> {
     const { grading, settings } = this.#work;
     if (this.#ports.consent === "none") {
-      return { ...noOpinion, verdicts: unasked("not graded: the student did not agree that a model sees the work") };
+      return {
+        ...noOpinion,
+        verdicts: unasked("not graded: the student did not agree that a model may see the submission"),
+      };
     }
     const first = chooseModel(this.#ports, settings.model);
     if ("did" in first) return first;
     const refusal = consentRefusal(this.#ports.consent, first.model);
     if (refusal !== null) return { ...noOpinion, verdicts: unasked(`not graded: ${refusal}`) };
-    if (this.#texts.size === 0) return { ...noOpinion, verdicts: unasked("nothing in the submission is text") };
+    if (this.#texts.size === 0) return { ...noOpinion, verdicts: unasked("the submission contains no text") };
 
     const flags: Flag[] = [];
     const doubts: string[] = [];
@@ -196,7 +199,7 @@ class Looks {
       if ("did" in second) return second;
       flags.push(...compareLooks(subset, whole.verdicts.verdicts, second.verdicts.verdicts, grading.review.gain));
       const open = unanswered(subset, whole.verdicts, second.verdicts);
-      if (open.length > 0) doubts.push(`the look without comments gave no answer for ${open.join(", ")}`);
+      if (open.length > 0) doubts.push(`the grading pass without comments gave no answer for ${open.join(", ")}`);
     }
 
     for (const [index, named] of grading.panel.entries()) {
@@ -204,7 +207,7 @@ class Looks {
       if ("did" in other) return other;
       const held = consentRefusal(this.#ports.consent, other.model);
       if (held !== null) {
-        doubts.push(`${other.name} was not asked: ${held}`);
+        doubts.push(`${other.name} was not used: ${held}`);
         continue;
       }
       const second = await this.#look(PANEL + index, other, this.#rubric, shown, false);
@@ -229,7 +232,7 @@ class Looks {
     bare: boolean,
   ): Promise<{ readonly verdicts: ReadVerdicts; readonly cut: readonly string[] } | Performed> {
     const asked = await this.#question(chosen, rubric, texts, bare);
-    if (asked === null) return { verdicts: unasked(`the task does not fit ${chosen.name}`), cut: [] };
+    if (asked === null) return { verdicts: unasked(`the task is too long for ${chosen.name}`), cut: [] };
     const { messages, work } = asked;
     const first = await this.#ask(look * CALLS_PER_LOOK, chosen, rubric, messages);
     if ("did" in first) return first;
@@ -438,7 +441,7 @@ function foreignOf({ given, authored = [] }: GradeWork): ReadonlyMap<string, str
   return new Map(Object.entries(given).filter(([name]) => !authored.includes(name)));
 }
 
-const wordsAlone = "nothing is left without comments and texts: no second look could be made";
+const wordsAlone = "without comments and texts, nothing is left for a second grading pass";
 
 /** A number cannot influence a grader. */
 async function withoutWords(name: string, text: string): Promise<string> {

@@ -120,7 +120,7 @@ export async function performPrompt(
       }
       if (calls.length === 0) break;
       if (round >= work.rounds) {
-        const told = `It still asks for ${calls[0]?.name ?? "tools"} after ${work.rounds} rounds.`;
+        const told = `The model still requests ${calls[0]?.name ?? "tools"} after ${work.rounds} rounds.`;
         return withUsage(failed("TOOL_ROUNDS_EXHAUSTED", told, "fail"));
       }
       if (calls.length > mostCallsAtOnce) return withUsage(tooMany(calls.length));
@@ -228,7 +228,7 @@ async function answerWithCalls(
 ): Promise<Performed> {
   const { use, calls, offered } = asked;
   if (calls.length === 0)
-    return failed("TOOL_NOT_CALLED", "The model was to ask for a tool and asked for none.", "fail");
+    return failed("TOOL_NOT_CALLED", "The model had to request a tool, but requested none.", "fail");
   if (calls.length > mostCallsAtOnce) return tooMany(calls.length);
   if (use === "raw") {
     const invented = calls.find(({ name }) => !offered.includes(name));
@@ -257,7 +257,7 @@ async function answerWithCalls(
 function tooMany(count: number): Extract<Performed, { did: "fail" }> {
   return failed(
     "TOOL_CALLS_TOO_MANY",
-    `The reply asks for ${count} tools; at most ${mostCallsAtOnce} are called.`,
+    `The reply requests ${count} tools, but at most ${mostCallsAtOnce} are called.`,
     "fail",
   );
 }
@@ -271,7 +271,7 @@ function jsonOrText(text: string): unknown {
 function notesOf(cut: { droppedMessages: number; droppedCharacters: number }, finishReason: string): string[] {
   const notes: string[] = [];
   if (cut.droppedMessages > 0) notes.push(`The ${cut.droppedMessages} oldest messages did not fit the model's window.`);
-  if (cut.droppedCharacters > 0) notes.push(`${cut.droppedCharacters} characters were left out of the request.`);
+  if (cut.droppedCharacters > 0) notes.push(`${cut.droppedCharacters} characters were removed from the request.`);
   if (finishReason === "length") notes.push("The reply ended at the limit of output tokens.");
   return notes;
 }

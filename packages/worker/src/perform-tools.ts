@@ -210,7 +210,7 @@ export function endedByTools(
   const name = calls[unknown]?.name ?? "";
   return failed(
     "OUTCOME_UNKNOWN",
-    `The worker was lost while the tool '${name}' was at work, and the tool is not marked safe to repeat.`,
+    `The worker crashed during the tool '${name}', and the tool is not marked as safe to repeat.`,
     "fail",
   );
 }

@@ -142,7 +142,7 @@ export function createPerformer(parts: PerformerParts): Performer {
     if (text === undefined)
       return failed(
         "FILE_MISSING",
-        `The file '${work.read}' came neither with the workflow nor with the submission.`,
+        `The file '${work.read}' is neither in the workflow folder nor in the submission.`,
         "fail",
       );
     const performed = await performPrompt(ports, { ...work, text }, claimed.activity, signal);
@@ -161,7 +161,7 @@ export function createPerformer(parts: PerformerParts): Performer {
     if (claimed.interrupted) {
       return failed(
         "WORKER_LOST",
-        "The worker that ran the commands was lost before it could say what they did.",
+        "The worker that ran the commands crashed before it stored their results.",
         "unknown",
       );
     }
@@ -249,7 +249,7 @@ const lostSession: Performed = { did: "postpone", ms: 500 };
 
 function noSandbox(): Performed {
   const fix = "Install Docker or the tools of the jail, or pass --sandbox none for workflows you trust.";
-  return failed("SANDBOX_NOT_CONFIGURED", `The workflow runs commands, and no sandbox is configured. ${fix}`, "hold");
+  return failed("SANDBOX_NOT_CONFIGURED", `The workflow runs commands, but no sandbox is configured. ${fix}`, "hold");
 }
 
 function readWith(paths: readonly string[], cap: number) {
@@ -274,8 +274,7 @@ function writeWith(write: { readonly path: string; readonly text: string }, from
     if (from !== null) {
       const file = await readBytesInSession(session, from, cap);
       if (file.is === "failed") return failed(file.failure.code, file.failure.message, "fail");
-      if (file.is === "missing")
-        return failed("FILE_MISSING", `The file '${from}' did not come with the submission.`, "fail");
+      if (file.is === "missing") return failed("FILE_MISSING", `The file '${from}' is not in the submission.`, "fail");
       bytes = file.bytes;
     }
     if (signal.aborted) return lostSession;

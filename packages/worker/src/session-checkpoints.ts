@@ -339,7 +339,7 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
   function warningOf(use: SessionUse, before: Mark | null, problem: string | null): string | null {
     const isNew = problem !== null && (before?.problem ?? null) === null && offReason(use.program) === null;
     if (!isNew) return null;
-    return `There is no checkpoint of the workspace: ${problem} A command that is interrupted from here on cannot be repeated.`;
+    return `There is no checkpoint of the workspace: ${problem} Commands that are interrupted later cannot be repeated.`;
   }
 
   const forgetProcesses = (rootId: string) => awaitStore(() => forgetMarkedProcesses(database, rootId, worker));

@@ -70,7 +70,7 @@ export function createSessionTools({ sessions, box, program, use, watched }: Ses
   ): Promise<SessionToolEnd> {
     if (sessions === null) {
       const fix = "Install Docker or the tools of the jail, or pass --sandbox none for workflows you trust.";
-      const told = `The tool '${how.name}' runs in a sandbox, and none is configured. ${fix}`;
+      const told = `The tool '${how.name}' runs in a sandbox, but no sandbox is configured. ${fix}`;
       return { ended: failed("SANDBOX_NOT_CONFIGURED", told, "hold") };
     }
     const { does, safe } = how;
@@ -179,7 +179,7 @@ async function commandsOf(session: Session, { text, trust }: ToolCommand): Promi
 
 function troubleOf(error: SandboxError, name: string): SessionToolEnd {
   if (error.code === "SANDBOX_WORKSPACE_LOST" || error.code === "SANDBOX_PROCESSES_LOST") {
-    const why = `The worker was lost while the tool '${name}' was at work, and the session cannot be put back to before it: ${error.message}`;
+    const why = `The worker crashed during the tool '${name}', and the session cannot be restored to the state before it: ${error.message}`;
     return { ended: failed("OUTCOME_UNKNOWN", why, "fail") };
   }
   if (isRefused(error))

@@ -65,7 +65,7 @@ export interface SessionKeeperParts extends SessionCheckpointParts {
 }
 
 const endedByLeftovers =
-  "Processes that the commands left running stopped Markmill's programs, so the session was ended. File changes of these commands are lost. The next step starts from the files before them.";
+  "Background processes of the commands stopped Markmill's programs, so the session was ended. File changes of these commands are lost. The next step starts with the files from before these commands.";
 
 /** A session that was never ended disappears after this time. */
 const longestMs = 24 * 3_600_000;

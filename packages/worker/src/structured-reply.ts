@@ -36,7 +36,7 @@ export function readToolArguments(
   if (!("value" in parsed)) return notJson("The arguments are", parsed.why);
   const { value } = parsed;
   if (!isRecord(value)) {
-    return { ok: false, findings: [{ path: "", message: "The arguments are no JSON object." }] };
+    return { ok: false, findings: [{ path: "", message: "The arguments are not a JSON object." }] };
   }
   const problem = schemaProblem(schema, { pattern: "any" });
   if (problem === null) return fitting(value, schema);

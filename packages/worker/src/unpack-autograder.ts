@@ -20,7 +20,7 @@ export async function unpackAutograder(files: readonly SessionFile[]): Promise<S
   );
   // The archive may contain its own folder around the files.
   const script = found.map(({ path }) => path).find((path) => path === SCRIPT || /^[^/]+\/run_autograder$/.test(path));
-  if (script === undefined) throw refused(`${ZIP} holds no ${SCRIPT} at its top.`);
+  if (script === undefined) throw refused(`${ZIP} contains no ${SCRIPT} at its top.`);
   const top = script.slice(0, -SCRIPT.length);
   const unpacked = found
     .filter(({ path }) => path.startsWith(top))

@@ -54,7 +54,10 @@ export function watchHearing({ store, queues, log, servings, giveUp }: HearingPa
       if (decided === "hears") reconnected.delete(queue);
       if (decided !== "reconnect") continue;
       reconnected.set(queue, performance.now());
-      log.warn({ queue, dueMs: due.get(queue) }, "work is due and nothing is heard: reconnecting");
+      log.warn(
+        { queue, dueMs: due.get(queue) },
+        "activities are due, but the queue delivers no jobs: connecting again",
+      );
       serving.reconnect();
     }
   }

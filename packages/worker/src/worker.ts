@@ -61,7 +61,10 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   async function giveUp(queue: string): Promise<void> {
     if (draining) return;
     draining = true;
-    log.error({ queue, holds: held.size }, "work is due and nothing is heard: finishing what is held, then leaving");
+    log.error(
+      { queue, holds: held.size },
+      "activities are due, but the queue delivers no jobs: finishing the running activities, then exiting",
+    );
     await finishAndLeave({
       servings: [...servings.values()],
       giveUpAfterMs: parts.drainTimeoutMs,
@@ -115,7 +118,9 @@ function watchControl({ databaseUrl, log }: WorkerParts, { held, leases, claims 
       for (const { claimed, controller } of held.values()) {
         if (isOvertaken({ runId: claimed.run.id, epoch: claimed.activity.epoch }, control))
           controller.abort(
-            control.over === true ? new RunOver("The run is over.") : new Error("The run went on without this."),
+            control.over === true
+              ? new RunOver("The run is over.")
+              : new Error("The run continued without this activity."),
           );
       }
       claims.forget(({ run, activity }) => isOvertaken({ runId: run.id, epoch: activity.epoch }, control));

@@ -32,7 +32,7 @@ it("the board shows of a failed job only its code and ids, not the text of error
 it("the board keeps failure reasons that contain no personal data", () => {
   const reason = (text: string) => queuedJob("prompt", failedJob(text), null).toJSON().failedReason;
   expect(reason("STORE_BUSY: postgresql://app:hunter2@db")).toBe(
-    "STORE_BUSY: Postgres has no connection left, or two transactions were in each other's way. Fix: Postgres has no connection left: raise max_connections, or start fewer workers.",
+    "STORE_BUSY: Postgres has no free connection, or two transactions blocked each other. Fix: Raise max_connections, or start fewer workers.",
   );
   expect(reason("StoreError: STORE_BUG hunter2")).toMatch(/^STORE_BUG: [^:]+ Fix: [^:]+/);
   expect(reason("job stalled more than allowable limit")).toMatch(/^QUEUE_LOCK_LOST: .* Fix: /);

@@ -107,7 +107,7 @@ function failedReasonOf(text: string, activity: BoardActivity | null): string {
   if (code !== undefined && Object.hasOwn(words, code)) return reasonOf(code);
   const told = queueErrorCodeOf(text);
   return told === "QUEUE_BUG"
-    ? "The job failed for a reason without a code. Fix: look into the log of the worker; the job is enqueued again."
+    ? "The job failed for a reason without a code. Fix: read the log of the worker; the job is enqueued again."
     : reasonOf(told);
 }
 
@@ -222,6 +222,6 @@ function reasonOf(code: string): string {
   if (code === "") return "";
   const known = Object.hasOwn(words, code) ? words[code] : undefined;
   return known === undefined
-    ? `${code}. 'markmill explain ${code}' says what it means and what to do.`
+    ? `${code}. 'markmill explain ${code}' explains it.`
     : `${code}: ${known.means} Fix: ${known.fix}`;
 }

@@ -40,7 +40,7 @@ const descriptions: Readonly<Record<QueueName, string>> = {
   control: "checks, assignments, calls and questions",
   prompt: "requests to models",
   execute: "commands in the sandbox",
-  supervisor: "nothing is queued here: the supervisor looks at the database",
+  supervisor: "no jobs are queued here: the supervisor reads the database",
 };
 
 export class BoardQueue extends BaseAdapter {
@@ -63,7 +63,7 @@ export class BoardQueue extends BaseAdapter {
 
   override getDescription(): string {
     const { name } = this.#parts;
-    return this.#away ? "the queue is away: what has ended is shown, what waits is not" : descriptions[name];
+    return this.#away ? "the queue is unreachable: ended jobs are shown, waiting jobs are not" : descriptions[name];
   }
 
   async getJobCounts(): Promise<JobCounts> {
@@ -192,7 +192,11 @@ export class BoardQueue extends BaseAdapter {
     try {
       await ask(this.#queue());
     } catch (error) {
-      throw new Refusal("UNAVAILABLE", { detail: "The queue did not do it, or is away." }, { cause: error });
+      throw new Refusal(
+        "UNAVAILABLE",
+        { detail: "The queue refused the request or is unreachable." },
+        { cause: error },
+      );
     }
   }
 
@@ -232,7 +236,7 @@ export class BoardQueue extends BaseAdapter {
     let late: NodeJS.Timeout | undefined;
     try {
       const silence = new Promise<never>((_, reject) => {
-        late = setTimeout(() => reject(new Error("the queue says nothing")), queueMs);
+        late = setTimeout(() => reject(new Error("the queue gives no details")), queueMs);
       });
       const answer = await Promise.race([ask(this.#queue()), silence]);
       this.#away = false;
@@ -251,5 +255,5 @@ function pick(counts: Readonly<Record<string, number>>): JobCounts {
 }
 
 async function refuse(): Promise<never> {
-  throw new Refusal("FORBIDDEN", { detail: "The board does not do this." });
+  throw new Refusal("FORBIDDEN", { detail: "The board does not support this action." });
 }

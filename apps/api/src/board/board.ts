@@ -130,13 +130,13 @@ async function changing(request: Changing, parts: ApiParts, writes: boolean): Pr
   if (!writes) {
     throw new Refusal("FORBIDDEN", {
       detail: "The board is read-only.",
-      hint: "BOARD_WRITES=yes lets people with the role ops pause queues and take jobs away.",
+      hint: "Set BOARD_WRITES=yes to let people with the role ops pause queues and remove jobs.",
     });
   }
   if (!changes.some((one) => one.test(path))) {
     throw new Refusal("FORBIDDEN", {
-      detail: "The board does not do this.",
-      hint: "Runs are started, stopped and retried over the API: a job alone is nothing.",
+      detail: "The board does not support this action.",
+      hint: "Start, stop and retry runs with the API.",
     });
   }
   const { principal } = request;

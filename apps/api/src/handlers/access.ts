@@ -51,7 +51,7 @@ export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names
             .catch((error: unknown) => tell.warn({ err: error }, "the audit log"));
         }
         if (held !== null) throw tooMany(held);
-        throw new Refusal("LOGIN_REFUSED", { detail: "Name, password or key is wrong." });
+        throw new Refusal("LOGIN_REFUSED", { detail: "The name, password or key is wrong." });
       }
       if (begun?.kind === "begun") begun.succeeded();
       const actor = bearer.userId === null ? `key:${bearer.keyId}` : `user:${bearer.userId}`;
@@ -81,7 +81,7 @@ export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names
       if (userId === null) {
         throw new Refusal("NO_PASSWORD", {
           detail: "A key has no password.",
-          hint: "Log in with name and password first. An owner sets the password of others with PATCH /v1/users/{id}.",
+          hint: "First log in with name and password. An owner can set passwords of other users with PATCH /v1/users/{id}.",
         });
       }
       // No network is trusted, because the session may be stolen.
@@ -102,7 +102,7 @@ export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names
     async createUser({ body, caller }) {
       mayGrant(caller.principal, body.roles, null);
       const user = await caller.access.createUser(body);
-      if (user === null) throw new Refusal("NAME_TAKEN", { detail: "There is a user of this name." });
+      if (user === null) throw new Refusal("NAME_TAKEN", { detail: "A user with this name already exists." });
       return { target: user.id, body: presentUser(user) };
     },
 
@@ -179,7 +179,7 @@ export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names
         expiresAt: null,
       };
       const opened = await access.openTenant({ id, name }, owner, { name: principal.name, requestId, address });
-      if (opened === null) throw new Refusal("NAME_TAKEN", { detail: "There is a tenant of this id." });
+      if (opened === null) throw new Refusal("NAME_TAKEN", { detail: "A tenant with this id already exists." });
       const { tenant, made } = opened;
       return {
         target: id,
@@ -222,19 +222,19 @@ type LoginBody =
 function tooMany({ waitMs }: Extract<LoginTry, { readonly kind: "refused" }>): Refusal {
   const retryAfterS = Math.max(1, Math.ceil(waitMs / 1000));
   const detail = `Too many wrong passwords for this account. Try again in ${retryAfterS} s.`;
-  return new Refusal("RATE_LIMITED", { detail, hint: "Or log in with a key." }, { retryAfterS });
+  return new Refusal("RATE_LIMITED", { detail, hint: "You can also log in with a key." }, { retryAfterS });
 }
 
 /** Callers can only grant rights that they have: not the role ops, which belongs to the installation, and not a scope that they lack. */
 function mayGrant(principal: Principal, wanted: readonly Role[], narrowed: readonly Scope[] | null): void {
   if (wanted.includes("ops") && !principal.roles.includes("ops")) {
-    throw new Refusal("FORBIDDEN", { detail: "The role ops is given by somebody who has it." });
+    throw new Refusal("FORBIDDEN", { detail: "Only a user with the role ops can give this role." });
   }
   const above = [...effectiveScopes(wanted, narrowed)].filter((scope) => !principal.scopes.has(scope));
   if (above.length > 0) {
     throw new Refusal("FORBIDDEN", {
-      detail: `Nobody gives what they do not have: ${above.join(", ")}.`,
-      hint: "Name fewer roles or scopes, or ask somebody who has these.",
+      detail: `You cannot give roles or scopes that you do not have: ${above.join(", ")}.`,
+      hint: "Name fewer roles or scopes, or ask a user who has them.",
     });
   }
 }
@@ -248,8 +248,8 @@ function mayRule(principal: Principal, roles: readonly string[], scopes: readonl
 
 function aboveThem(): Refusal {
   return new Refusal("FORBIDDEN", {
-    detail: "They may do what you may not.",
-    hint: "Ask somebody who may do at least as much as they.",
+    detail: "This user or key has rights that you do not have.",
+    hint: "Ask a user who has at least the same rights.",
   });
 }
 

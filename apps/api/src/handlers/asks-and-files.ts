@@ -29,7 +29,7 @@ export function askAndFileHandlers({ enqueuer, settings }: ApiParts, submissions
     async answerAsk({ params: { id }, body: { text }, caller: { store, principal } }) {
       const ask = await store.asks.find(id);
       if (ask === null) throw notFound("such question");
-      if (ask.state !== "open") throw new Refusal("ASK_CLOSED", { detail: `It is ${ask.state}.` });
+      if (ask.state !== "open") throw new Refusal("ASK_CLOSED", { detail: `The question is ${ask.state}.` });
       const committed = await store.asks.answer(id, text, principal.name);
       enqueuer.enqueue(committed.jobs);
       if (committed.kind !== "committed") throw new Refusal("ASK_CLOSED");
@@ -81,5 +81,5 @@ function fileNameOf({ name }: Upload): string {
   if (name === null) return "submission";
   const read = fileName.safeParse(name);
   if (read.success) return read.data;
-  throw new Refusal("INVALID", { errors: errorsOf(read.error, "filename"), hint: "Give the name as ?name=answer.py." });
+  throw new Refusal("INVALID", { errors: errorsOf(read.error, "filename"), hint: "Send the name as ?name=answer.py." });
 }

@@ -108,7 +108,7 @@ export function batchHandlers({ store: installation, enqueuer, settings, catalog
     async updateBatch({ params: { id }, body, caller: { store } }) {
       const { settings: before } = await find(store, id);
       if (body.model !== undefined && !findModel(catalogue, body.model).ok) {
-        const message = `There is no model ${JSON.stringify(body.model)} in the catalogue. Nothing was changed.`;
+        const message = `The catalogue has no model ${JSON.stringify(body.model)}. Nothing was changed.`;
         throw new Refusal("BATCH_REFUSED", {
           detail: message,
           hint: "GET /v1/models lists the models of this server.",
@@ -134,7 +134,7 @@ export function batchHandlers({ store: installation, enqueuer, settings, catalog
       const open = mayName(caller);
       if (!open && keys !== undefined) {
         throw new Refusal("FORBIDDEN", {
-          detail: "Keys name people: a key or role with members:read may ask for them.",
+          detail: "Keys identify students. Use an API key or role with the scope members:read.",
         });
       }
       const { works, next } = await store.batches.works(
@@ -250,7 +250,7 @@ async function changed(store: TenantStore, id: string, runs = 0) {
 async function definitionOf(store: TenantStore, hash: string): Promise<Definition> {
   const definition = await store.definitions.find(hash);
   if (definition !== null) return definition;
-  throw new Refusal("START_REFUSED", { errors: [{ path: "definition", message: "There is no such definition." }] });
+  throw new Refusal("START_REFUSED", { errors: [{ path: "definition", message: "The definition does not exist." }] });
 }
 
 /** The rubric of the workflow, or of the first called workflow that has one. */
@@ -258,7 +258,7 @@ function rubricOf({ root, programs }: Definition): NewBatch["rubric"] {
   const rubric = [programs[root], ...Object.values(programs)].find((program) => program?.rubric !== undefined)?.rubric;
   if (rubric !== undefined) return rubric as unknown as NewBatch["rubric"];
   throw new Refusal("START_REFUSED", {
-    errors: [{ path: "rubric", message: "The definition has no rubric, and none was sent." }],
+    errors: [{ path: "rubric", message: "The definition has no rubric, and the request contains none." }],
   });
 }
 
@@ -278,11 +278,11 @@ async function requireSeenVoids(
   const change = rubricChange(before.rubric, rubric, await everyWork(batches, before.id));
   if (change === null || mayVoid(change, seen)) return;
   throw new Refusal("RUBRIC_VOIDS", {
-    detail: "The rubric has changed and would void grades. Nothing was saved.",
+    detail: "Nothing was saved, because the changed rubric would void grades.",
     hint:
       seen === undefined
-        ? "Read what it voids. Then send the same request with `confirm` of this problem as `confirmedVoids`."
-        : "More or other grades would be voided than were confirmed. Read the list, and confirm it: `confirm` of this problem as `confirmedVoids`, or the same command again.",
+        ? "Read which grades it voids. Then send the same request with `confirm` of this problem as `confirmedVoids`."
+        : "The change would void more or other grades than you confirmed. Read the new list. Then send `confirm` of this problem as `confirmedVoids`, or run the same command again.",
     errors: change.criteria.map(voidsOf),
     confirm: change.seen,
   });
@@ -292,7 +292,7 @@ function voidsOf({ id, is, students, marks, releases }: RubricChange["criteria"]
   const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
   const parts = [
     `the points of ${counted(students, "student")}`,
-    `${counted(marks, "mark")} of people`,
+    `${counted(marks, "mark")} by people`,
     counted(releases, "released grade"),
   ];
   return { path: `rubric.${id}`, message: `${is}: voids ${parts.join(", ")}` };
@@ -402,5 +402,5 @@ async function keyBehind(store: TenantStore, id: string, pseudonym: string | und
     if (found !== undefined) return found.key;
     after = next;
   }
-  throw new Refusal("INVALID", { errors: [{ path: "query.cursor", message: "is none of ours" }] });
+  throw new Refusal("INVALID", { errors: [{ path: "query.cursor", message: "is not a cursor of this server" }] });
 }

@@ -87,7 +87,7 @@ export function operationHandlers(
     async getUsage({ query: { by, key, label, definition, model, run, from, before, limit, cursor }, caller }) {
       if (by === "label" && key === undefined) {
         throw new Refusal("INVALID", {
-          errors: [{ path: "query.key", message: "by=label needs the label's name as key" }],
+          errors: [{ path: "query.key", message: "by=label needs the parameter key with the name of the label" }],
         });
       }
       const labels = pairs(label);

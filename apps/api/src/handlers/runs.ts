@@ -56,7 +56,9 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
     if (known !== null && (await store.blobs.find(hash)) !== null) return known.paths;
     const tar = await store.blobs.load(hash);
     if (tar === null)
-      throw new Refusal("START_REFUSED", { errors: [{ path: "submission", message: "There is no such submission." }] });
+      throw new Refusal("START_REFUSED", {
+        errors: [{ path: "submission", message: "The submission does not exist." }],
+      });
     const { entries } = await readArchive("submission.tar", tar, defaultLimits);
     const paths = entries.filter(({ kind }) => kind !== "folder").map(({ path }) => path);
     submissions.keep(store.tenant, hash, { paths, notes: [] });
@@ -78,7 +80,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       const definition = await store.definitions.find(body.definition);
       if (definition === null) {
         throw new Refusal("START_REFUSED", {
-          errors: [{ path: "definition", message: "There is no such definition." }],
+          errors: [{ path: "definition", message: "The definition does not exist." }],
         });
       }
       const files = body.submission === undefined ? null : await pathsOf(store, body.submission);
@@ -254,7 +256,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
     async stopRun({ params: { id }, caller: { store } }) {
       const run = await open(store, id);
       requireRoot(run);
-      if (run.status === "stopped") throw new Refusal("RUN_UNCHANGED", { detail: "It is stopped already." });
+      if (run.status === "stopped") throw new Refusal("RUN_UNCHANGED", { detail: "The run is already stopped." });
       return changed(store, id, await store.runs.stop(id));
     },
 
@@ -263,7 +265,9 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       const { runs, jobs } = await store.runs.resume(run.rootId);
       enqueuer.enqueue(jobs);
       if (runs === 0)
-        throw new Refusal("RUN_UNCHANGED", { detail: "It is not stopped, and nothing in it waits to be resumed." });
+        throw new Refusal("RUN_UNCHANGED", {
+          detail: "The run is not stopped, and no part of it waits to be resumed.",
+        });
       const now = await find(store, id);
       return { body: { id, status: now.status, rev: now.rev, resumed: runs } };
     },
@@ -272,7 +276,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       const old = await find(store, id);
       requireRoot(old);
       if (old.endedAt === null && body.from === undefined) {
-        throw new Refusal("RUN_OPEN", { hint: "Resume it, or say where to begin with `from`." });
+        throw new Refusal("RUN_OPEN", { hint: "Resume the run, or name the node to start from with `from`." });
       }
       refuseOfClass(old);
       const definition = await chosen(store, old, body.definition);
@@ -331,7 +335,7 @@ async function find(store: TenantStore, id: string): Promise<RunDetail> {
 
 async function open(store: TenantStore, id: string): Promise<RunDetail> {
   const run = await find(store, id);
-  if (run.endedAt !== null) throw new Refusal("RUN_ENDED", { detail: `It ended as ${run.status}.` });
+  if (run.endedAt !== null) throw new Refusal("RUN_ENDED", { detail: `The run ended as ${run.status}.` });
   return run;
 }
 
@@ -347,8 +351,8 @@ function refuseOfClass({ options }: RunDetail): void {
   const { grading } = (options ?? {}) as { readonly grading?: { readonly batch?: unknown } };
   if (typeof grading?.batch !== "string") return;
   throw new Refusal("RUN_OF_CLASS", {
-    detail: "The grade of a run made from it would count nowhere.",
-    hint: `POST /v1/batches/${grading.batch}/retry tries again what failed, …/regrade grades works anew.`,
+    detail: "A new run from it could not change the grade in the class.",
+    hint: `POST /v1/batches/${grading.batch}/retry retries failed submissions, …/regrade grades submissions again.`,
   });
 }
 
@@ -383,7 +387,7 @@ async function chosen(store: TenantStore, old: RunDetail, wanted: string | undef
       : wanted;
   const found = hash === undefined ? null : await store.definitions.find(hash);
   if (found === null)
-    throw new Refusal("START_REFUSED", { errors: [{ path: "definition", message: "There is no such definition." }] });
+    throw new Refusal("START_REFUSED", { errors: [{ path: "definition", message: "The definition does not exist." }] });
   return found;
 }
 

@@ -11,12 +11,14 @@ import { withStack } from "../with-stack.ts";
 export const agree: Command = {
   help: `Usage: markmill agree [BATCH] --human grades.csv [--json]
 
-Says how far the proposed grades agree with those of people: per criterion the
-share that is the same, and within one step, the mean error (MAE), correlation
-(r), ICC(3,1), and leniency, which is above zero where the machine is kinder.
-The table needs a column for the student (id, login, email or name) and one for
-each criterion, by its id or title, or for the total. Rows are matched to
-students as submissions are: a row that may be of two students is left out.
+Compare the proposed grades with grades that people gave. For each criterion,
+print the share of equal grades, the share within one step, the mean error
+(MAE), the correlation (r), ICC(3,1) and the leniency. A leniency above zero
+means that the model gives more points than people.
+
+The table needs a column for the student (id, login, email or name) and one
+column for each criterion (its id or title) or for the total. A row that fits
+two students is skipped.
 
 Example:
   markmill agree --human grades.csv`,
@@ -28,9 +30,9 @@ Example:
       options: { human: { type: "string" }, json: { type: "boolean" } },
     });
     const { human } = values;
-    if (human === undefined) throw new UsageError("Say whose grades: --human grades.csv.");
+    if (human === undefined) throw new UsageError("Name the file with human grades: --human grades.csv.");
     const bytes = await readFile(resolve(terminal.cwd, human)).catch(() => {
-      throw new UsageError(`There is no file ${human}.`);
+      throw new UsageError(`File ${human} not found.`);
     });
     return await withStack(terminal, async (stack) => {
       const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
@@ -42,9 +44,9 @@ Example:
           `${human} needs a column id, login, email or name, and columns such as ${criteria} or total.`,
         );
       }
-      for (const name of read.unknown) terminal.err(`nobody in the class: ${name}`);
+      for (const name of read.unknown) terminal.err(`not in the class: ${name}`);
       for (const { line, name, among, why } of read.doubtful)
-        terminal.err(`${human}:${line}: ${name} was left out. It could be ${among.join(" or ")}: ${why}.`);
+        terminal.err(`${human}:${line}: ${name} was skipped. It could be ${among.join(" or ")}: ${why}.`);
       const proposals = new Map(
         [...works].flatMap(([key, work]) => (work.proposal === null ? [] : [[key, work.proposal.grade] as const])),
       );
@@ -52,7 +54,7 @@ Example:
       const { unknown, doubtful } = read;
       if (values.json === true) terminal.out(jsonText({ id: batch.id, items: rows, next: null, unknown, doubtful }));
       if (rows.length === 0) {
-        terminal.err("There is nothing to compare: nobody in the table has a proposed grade.");
+        terminal.err("Nothing to compare: no student in the table has a proposed grade.");
         return exitCodes.failed;
       }
       if (values.json !== true) for (const line of agreementTable(rows)) terminal.out(line);

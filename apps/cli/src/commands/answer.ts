@@ -14,10 +14,10 @@ export const answer: Command = {
        markmill answer RUN [ASK] -
        markmill answer RUN
 
-Answers a question that a run, or one that it called, has put to a person. With
-'-' the answer is read from stdin. Without TEXT the open questions are listed.
-ASK, the number of a question, tells which one is meant when several are open;
-with only one open question it is part of the answer.
+Answer a question from a run, or from a run that it called. With '-', the answer
+is read from stdin. Without TEXT, the open questions are listed. If several
+questions are open, ASK is the number of the one you answer. If only one is
+open, all words are the answer.
 
 Examples:
   markmill answer last
@@ -27,14 +27,14 @@ Examples:
   async run(args, terminal) {
     const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} });
     const [wanted, ...words] = positionals;
-    if (wanted === undefined) throw new UsageError("Name the run that asks.");
+    if (wanted === undefined) throw new UsageError("Name the run that asks the question.");
     const input = words.at(-1) === "-" ? (await readAll(process.stdin)).replace(/\r?\n$/, "") : null;
     return await withStack(terminal, async (stack) => {
       const run = await findRun(stack.tenant, wanted);
       const asks = await stack.tenant.asks.list(run.rootId);
       if (words.length === 0) {
         for (const ask of asks) terminal.out(describe(ask));
-        if (asks.length === 0) terminal.err(`${run.id} asks nothing (it is ${run.status}).`);
+        if (asks.length === 0) terminal.err(`${run.id} has no open question (status: ${run.status}).`);
         return asks.length === 0 ? exitCodes.failed : exitCodes.success;
       }
       const { ask, rest } = choose(asks, words, run);
@@ -43,13 +43,13 @@ Examples:
       if (committed.kind === "dropped") {
         throw new CommandError(
           "ASK_CLOSED",
-          "The question was answered, or expired, before.",
-          "'markmill status RUN' shows how it went on.",
+          "The question was already answered, or it expired.",
+          "'markmill status RUN' shows its state.",
         );
       }
       terminal.err(`answered: ${ask.node} of ${run.rootId}`);
       if ((await livingWorkers(stack.store)) === 0) {
-        terminal.err(`next: markmill watch ${shortId(run.rootId)}   nobody works for it now; this does`);
+        terminal.err(`next: markmill watch ${shortId(run.rootId)}   continue it; no worker is running`);
       }
       return exitCodes.success;
     });
@@ -63,15 +63,15 @@ function choose(
 ): { readonly ask: Ask; readonly rest: readonly string[] } {
   const [only, ...more] = asks;
   if (only === undefined) {
-    const message = `${run.id} asks nothing (it is ${run.status}).`;
-    throw new CommandError("ASK_NOT_FOUND", message, `'markmill status ${run.id}' shows how it stands.`);
+    const message = `${run.id} has no open question (status: ${run.status}).`;
+    throw new CommandError("ASK_NOT_FOUND", message, `'markmill status ${run.id}' shows its state.`);
   }
   if (more.length === 0) return { ask: only, rest: words };
   const [first, ...rest] = words;
   const named = asks.find(({ activityId }) => String(activityId) === first);
   if (named !== undefined && rest.length > 0) return { ask: named, rest };
   throw new UsageError(
-    `${run.id} asks several questions; put the number of one before the text:\n${asks.map(describe).join("\n")}`,
+    `${run.id} has several open questions. Put the number of one before the text:\n${asks.map(describe).join("\n")}`,
   );
 }
 

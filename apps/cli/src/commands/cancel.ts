@@ -8,10 +8,10 @@ import { withStack } from "../with-stack.ts";
 export const cancel: Command = {
   help: `Usage: markmill cancel RUN|BATCH [--reason TEXT]
 
-Cancels a run and the runs it called. Work in progress is stopped, and no
-handler runs. A cancelled run does not continue. If the ON_SUCCESS or ON_FAILED
-of a run is at work, the run has already ended and is not cancelled: only this
-handler is stopped. For a class, cancels all its runs and keeps their grades.
+Cancel a run and the runs it called. Running steps are stopped, and no handler
+runs. A cancelled run does not continue. If ON_SUCCESS or ON_FAILED of a run is
+running, the run has already ended: only this handler is stopped, and the run is
+not cancelled. For a class, cancel all its runs and keep its grades.
 
 Example:
   markmill cancel last --reason 'wrong submission'`,
@@ -33,7 +33,7 @@ Example:
       if (after === null || after.status === "cancelled") terminal.err(`cancelled: ${run.rootId}`);
       else
         terminal.err(
-          `${run.rootId} had already ended: ${after.status}. It was not cancelled; no handler runs any more.`,
+          `${run.rootId} had already ended: ${after.status}. It was not cancelled; its handlers were stopped.`,
         );
       return exitCodes.success;
     });

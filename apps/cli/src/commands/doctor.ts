@@ -35,16 +35,17 @@ import { describePause } from "../tell-wait.ts";
 export const doctor: Command = {
   help: `Usage: markmill doctor [--quick] [--sandbox] [--json]
 
-Checks this machine and its setup: Node, configuration, database, queue, model
-endpoint, sandbox with its self-test, disk. Each line says ok, warn or fail, and
-how to fix what is wrong. With MARKMILL_URL the server is checked instead: does
-it answer, does it take the key, are its database, queue and workers there.
+Check this machine and its configuration: Node, settings, database, queue, model
+endpoint, sandbox with its self-test, and disk. Each line says ok, warn or fail,
+and how to fix the problem. With MARKMILL_URL, check the server instead: its
+answer, your key, its database, its queue and its workers.
 
-  --quick     without the sandbox's self-test
-  --sandbox   the sandbox alone: each engine of SANDBOX_HOSTS, and the jail, by
-              itself: does it answer, its version, images, free room, self-test
+  --quick     skip the self-test of the sandbox
+  --sandbox   check only the sandbox: for each engine of SANDBOX_HOSTS and for
+              the jail, its answer, version, images, free space and self-test
+  --json      print one JSON object
 
-Exit codes: 0 nothing fails, 1 something does.`,
+Exit codes: 0 no check failed, 1 a check failed.`,
 
   async run(args, terminal) {
     const { json, quick, ...flags } = parseFlags(args, {
@@ -70,7 +71,14 @@ Exit codes: 0 nothing fails, 1 something does.`,
     tell([checkNode()]);
     if (!reading.ok) {
       const message = describeFindings(reading.findings);
-      tell([{ check: "configuration", state: "fail", message, fix: "Correct these and run 'markmill doctor' again." }]);
+      tell([
+        {
+          check: "configuration",
+          state: "fail",
+          message,
+          fix: "Correct these settings and run 'markmill doctor' again.",
+        },
+      ]);
     } else {
       const { config } = reading;
       tell([describeConfig(config)]);
@@ -172,7 +180,7 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
             check: "pause",
             state: "warn",
             message: describePause(pause),
-            fix: "Wait, or see to its limits, credit or key; runs that wait for it go on by themselves.",
+            fix: "Wait, or check its limits, credit and key. The waiting runs continue when the model answers again.",
           }),
         ),
       ];
@@ -200,7 +208,8 @@ async function tryPostgres(): Promise<Finding> {
   const directory = await mkdtemp(join(tmpdir(), "markmill-doctor-"));
   try {
     await (await startEmbeddedPostgres({ directory })).stop();
-    const message = "none yet: the first 'run' or 'grade' makes it here. The embedded Postgres starts on this machine";
+    const message =
+      "not created yet: the first 'run' or 'grade' creates it here. The embedded Postgres starts on this machine";
     return { check: "database", state: "ok", message };
   } finally {
     await rm(directory, { recursive: true, force: true, maxRetries: 3 });
@@ -212,8 +221,8 @@ type PassageSearch = Awaited<ReturnType<Store["passageSearch"]>>;
 const noIndex: Record<Extract<PassageSearch, { by: "scan" }>["why"], string> = {
   "not on the server": "the server does not have pgvector",
   "too old": "pgvector is older than 0.8",
-  "not created": "pgvector is there, and this role may not create it: CREATE EXTENSION vector",
-  "no index": "pgvector is there, and this role may not make or read the schema markmill_index",
+  "not created": "pgvector is installed, but this role may not run CREATE EXTENSION vector",
+  "no index": "pgvector is installed, but this role may not create or read the schema markmill_index",
 };
 
 function describeSearch(search: PassageSearch): string {
@@ -237,7 +246,7 @@ async function checkServer({ url, token }: NonNullable<Config["server"]>): Promi
       check: "server",
       state: away.includes("database") ? "fail" : away.length > 0 ? "warn" : "ok",
       message: [redactUrl(url), ...(version === undefined ? [] : [version]), ...told].join(", "),
-      fix: "What is asked for waits until it is back: tell whoever operates the server.",
+      fix: "Runs wait until the component is available again. Inform the operator of the server.",
     };
     if (token === null) {
       const message = "MARKMILL_TOKEN is not set";
@@ -283,7 +292,7 @@ async function checkModel({ models }: Config): Promise<Finding> {
         check,
         state: "fail",
         message: `${shown} refuses the key in the header ${models.keyHeader} (${response.status})`,
-        fix: "Set OPENAI_API_KEY to a valid key for it. Azure wants it in OPENAI_KEY_HEADER=api-key.",
+        fix: "Set OPENAI_API_KEY to a valid key. For Azure, also set OPENAI_KEY_HEADER=api-key.",
       };
     }
     if (kind.includes("html")) {
@@ -299,7 +308,7 @@ async function checkModel({ models }: Config): Promise<Finding> {
         check,
         state: "warn",
         message: `${shown} answers ${response.status} to GET /models`,
-        fix: "Check OPENAI_BASE_URL; some endpoints list no models, and work.",
+        fix: "Check OPENAI_BASE_URL. Some endpoints work although they list no models.",
       };
     }
     return { check, state: "ok", message: `${shown} answers` };
@@ -330,7 +339,7 @@ async function describeMeans(sandbox: Sandbox): Promise<Finding[]> {
 
 async function checkSandbox(config: Config, terminal: Terminal, test: boolean): Promise<Finding[]> {
   if (config.sandbox.kind === "none") {
-    const message = "none (SANDBOX=none): commands of workflows are refused";
+    const message = "none (SANDBOX=none): workflows cannot run commands";
     return [{ check: "sandbox", state: "warn", message, fix: "Set SANDBOX=auto." }];
   }
   try {
@@ -349,9 +358,9 @@ async function checkSandbox(config: Config, terminal: Terminal, test: boolean): 
         const end = accepted
           ? "It is accepted for this project."
           : asks
-            ? "The first 'grade' or 'run' explains it, asks once on a terminal, and remembers it for the project; workers refuse commands until SANDBOX_ACCEPT names it."
-            : "Commands are refused until it is accepted by name.";
-        const message = `THIN WALL (${wall.name}): ${wall.message}\n${end}`;
+            ? "The first 'grade' or 'run' explains it, asks once on a terminal, and remembers the answer for the project. Workers refuse commands until SANDBOX_ACCEPT names it."
+            : "Commands are refused until you accept it by name.";
+        const message = `WEAK PROTECTION (${wall.name}): ${wall.message}\n${end}`;
         return { check: "sandbox wall", state: accepted || asks ? "warn" : "fail", message, fix: wall.fix };
       });
       if (!test) return [chosen, ...means, ...walls];
@@ -363,12 +372,12 @@ async function checkSandbox(config: Config, terminal: Terminal, test: boolean): 
         ...means,
         ...walls,
         safe
-          ? { check: "self-test", state: "ok", message: `all ${report.probes.length} probes refused` }
+          ? { check: "self-test", state: "ok", message: `all ${report.probes.length} probes were refused` }
           : {
               check: "self-test",
               state: "fail",
               message: failures.join("\n"),
-              fix: "Do not run untrusted commands here; 'markmill sandbox self-test' shows all probes.",
+              fix: "Do not run untrusted commands on this machine. 'markmill sandbox self-test' lists all probes.",
             },
       ];
     });

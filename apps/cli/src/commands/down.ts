@@ -10,16 +10,17 @@ import { readUpFile, removeUpFile } from "../up-file.ts";
 export const down: Command = {
   help: `Usage: markmill down
 
-Stops what 'markmill up' started in this directory, after it has finished what
-is under way, and the embedded Postgres unless another markmill still uses it.
-Data and unfinished runs stay; 'markmill up' continues them.`,
+Stop the local stack that 'markmill up' started in this directory. Running steps
+are finished first. The embedded Postgres is stopped too, unless another
+markmill uses it. Data and unfinished runs are kept; 'markmill up' continues
+them.`,
 
   async run(args, terminal) {
     parseFlags(args, {});
     const config = requireConfig(terminal);
     const home = resolve(terminal.cwd, config.home);
     const running = readUpFile(home);
-    if (running === null) terminal.err("nothing was up");
+    if (running === null) terminal.err("the stack was not running");
     else {
       process.kill(running.pid, "SIGTERM");
       const deadline = performance.now() + config.worker.drainTimeoutMs + 30_000;
@@ -27,7 +28,7 @@ Data and unfinished runs stay; 'markmill up' continues them.`,
         if (performance.now() > deadline) {
           throw new CommandError(
             "DOWN_TIMEOUT",
-            `Process ${running.pid} does not end.`,
+            `Process ${running.pid} did not stop.`,
             `End it by hand: kill -9 ${running.pid}. No data is lost.`,
           );
         }
@@ -42,7 +43,9 @@ Data and unfinished runs stay; 'markmill up' continues them.`,
       // Opening the server and closing it again makes this command its last user. The last user stops the server, so an unused one ends.
       const server = await startEmbeddedPostgres({ directory });
       const left = await server.stop();
-      terminal.err(left === "stopped" ? "stopped: Postgres" : "left running: Postgres, which another markmill uses");
+      terminal.err(
+        left === "stopped" ? "stopped: Postgres" : "still running: Postgres, because another markmill uses it",
+      );
     }
     return exitCodes.success;
   },

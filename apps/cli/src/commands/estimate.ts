@@ -13,9 +13,9 @@ import { withStack } from "../with-stack.ts";
 export const estimate: Command = {
   help: `Usage: markmill estimate PATH [--model NAME] [--json]
 
-Says about how many tokens, how much money and how much time a class will take,
-before it is graded. After a pilot ('markmill grade PATH --sample 8') it goes by
-what the pilot took. An unknown price is said to be unknown, and is no zero.
+Estimate the tokens, the cost and the time of a class before you grade it. After
+a pilot ('markmill grade PATH --sample 8'), the estimate uses the results of the
+pilot. If the price of a model is unknown, the estimate says so.
 
 Examples:
   markmill estimate examples/class-roman --model gpt-5-mini
@@ -34,7 +34,7 @@ Examples:
       },
     });
     const [path, ...more] = positionals;
-    if (path === undefined || more.length > 0) throw new UsageError("Name one class: its folder, or an export.");
+    if (path === undefined || more.length > 0) throw new UsageError("Name one class: its folder or an export.");
     const plan = await planClass(path, values, requireConfig(terminal), terminal);
     if (plan === null) return exitCodes.invalid;
     const read = await readClassWorks(plan.head, { without: ["results"], git: gitAccess(plan.config, terminal.cwd) });
@@ -79,24 +79,26 @@ Examples:
       );
       return exitCodes.success;
     }
-    terminal.out(`works: ${works.length}`);
-    terminal.out(`model: ${name ?? "none is chosen (--model NAME, or DEFAULT_MODEL)"}`);
+    terminal.out(`submissions: ${works.length}`);
+    terminal.out(`model: ${name ?? "none chosen (set --model NAME or DEFAULT_MODEL)"}`);
     terminal.out(`calls: about ${formatCount(cost.calls)}`);
     terminal.out(
       `tokens: about ${formatCount(cost.promptTokens)} to the model, ${formatCount(cost.completionTokens)} from it`,
     );
     terminal.out(
       cost.lowNanodollars === null || cost.highNanodollars === null
-        ? "price: unknown; models.yaml says what models cost"
+        ? "price: unknown (add the price to models.yaml)"
         : `price: ${formatDollars(cost.lowNanodollars)} to ${formatDollars(cost.highNanodollars)}`,
     );
     terminal.out(
-      ms === null ? "time: unknown before a pilot" : `time: about ${formatElapsed(ms)} with ${slots} at once`,
+      ms === null
+        ? "time: unknown until a pilot has run"
+        : `time: about ${formatElapsed(ms)} with ${slots} at the same time`,
     );
     terminal.err(
       pilot.length === 0
-        ? "by the length of the works; 'markmill grade PATH --sample 8' makes it surer"
-        : `by ${pilot.length} works that are graded`,
+        ? "based on the length of the submissions; 'markmill grade PATH --sample 8' makes the estimate better"
+        : `based on ${pilot.length} graded submissions`,
     );
     return exitCodes.success;
   },

@@ -7,10 +7,10 @@ import { jsonText } from "../json-text.ts";
 export const explain: Command = {
   help: `Usage: markmill explain CODE [--json]
 
-Says what a code of a finding, a failure or an error means, what happens next,
-and what to do. All of them stand in docs/codes.md.
+Explain the code of a finding, a failure or an error: what it means, what
+happens next, and what to do. docs/codes.md lists all codes.
 
-  --json       as JSON
+  --json       print JSON
 
 Examples:
   markmill explain PROMPT_UNKNOWN
@@ -33,7 +33,7 @@ Examples:
         wanted,
         codeCatalogue.flatMap(({ entries }) => entries.map(({ code }) => code)),
       );
-      throw new UsageError(`There is no code ${wanted}.${near === null ? "" : ` Did you mean ${near}?`}`);
+      throw new UsageError(`Unknown code ${wanted}.${near === null ? "" : ` Did you mean ${near}?`}`);
     }
     if (values.json) {
       const items = found.map(({ code, group, about, means, next, fix }) => ({

@@ -25,9 +25,10 @@ import { withStack } from "../with-stack.ts";
 export const exportCommand: Command = {
   help: `Usage: markmill export [BATCH] --to TARGET [OPTIONS]
 
-Write released grades as a gradebook imports them. The file is first tried
-against the rules of the importer. Students and rows that are left out are named
-with the reason. Work without a grade gets no number, and never a zero.
+Export released grades to a file that a gradebook can import. Markmill first
+checks the file against the importer's rules. It lists the students and rows
+that it leaves out, with the reason. A submission without a grade gets no number
+and never a zero.
 
 Examples:
   markmill export --to canvas --template gradebook.csv --check
@@ -35,18 +36,21 @@ Examples:
   markmill export --to csv --draft
 
   --to TARGET          ${exportTargets.join(", ")}
-  --template FILE      the gradebook (Canvas) or worksheet (Moodle) as you
-                       exported it; only it has the ids
-  --assignment NAME    title or number of the column; else the class's name
-  --rescale            bring the points to those of the assignment
+  --template FILE      the gradebook (Canvas) or worksheet (Moodle) that you
+                       exported; it contains the ids that the import needs
+  --assignment NAME    title or number of the column (default: the class's name)
+  --rescale            scale the points to those of the assignment
   --draft              export unreleased grades too; file names begin with
                        draft-, and feedback says DRAFT
-  --check              say what an import would do, and write nothing
-  --out DIR            where the file goes; the folder of the results without it
+  --check              print what an import would do, and write nothing
+  --out DIR            write the file here (default: the results folder)
 
-Exit codes: 0 the grade of everybody who handed in is written (or would be, with
---check); 3 some are left out; 4 written, but other results on disk are out of
-date; 6 the file would be refused, and is not written; 1 nothing is released.`,
+Exit codes:
+  0  the grade of every submission is written (or would be, with --check)
+  1  nothing is released
+  3  some submissions are left out
+  4  written, but other results on disk are out of date
+  6  the importer would refuse the file, so it is not written`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -65,9 +69,9 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
       },
     });
     const to = exportTargets.find((target) => target === values.to);
-    if (to === undefined) throw new UsageError(`Say where to: --to ${exportTargets.join("|")}.`);
+    if (to === undefined) throw new UsageError(`Choose a target: --to ${exportTargets.join("|")}.`);
     if (values.released === true && values.draft === true)
-      throw new UsageError("--released and --draft exclude each other.");
+      throw new UsageError("Use only one of --released and --draft.");
     const draft = values.draft === true;
     const template =
       values.template === undefined
@@ -82,7 +86,7 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
       if (!draft && released.works.size === 0) {
         throw new CommandError(
           "EXPORT_NOT_RELEASED",
-          "No grade of this class is released, so nothing is exported.",
+          "Nothing was exported, because no grade of this class is released.",
           `'markmill release ${shortId(batch.id)}' releases the grades; --draft exports them as drafts.`,
         );
       }
@@ -111,7 +115,7 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
       const problems = exported.ok ? checkExport(to, exported.files, template) : null;
       for (const problem of problems?.problems ?? []) terminal.err(`the import ${problem}`);
       if (exported.ok && isPlatform(to))
-        terminal.err(`an import would take ${exported.written} grades and change ${problems?.changes ?? 0}`);
+        terminal.err(`an import would read ${exported.written} grades and change ${problems?.changes ?? 0}`);
       if (!exported.ok || (problems?.problems.length ?? 0) > 0) {
         if (values.check !== true) await tellNotWritten(join(out, named), terminal);
         return exitCodes.invalid;
@@ -167,6 +171,6 @@ async function readTemplate(path: string, written: string): Promise<string> {
   try {
     return decodeText(await readFile(path)).text;
   } catch {
-    throw new UsageError(`There is no file ${written}.`);
+    throw new UsageError(`File ${written} not found.`);
   }
 }

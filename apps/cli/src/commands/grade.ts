@@ -53,49 +53,56 @@ import { whoSays } from "../who-says.ts";
 export const grade: Command = {
   help: `Usage: markmill grade PATH [OPTIONS]
 
-Grades a class: one run per submission, a table on stdout, and a folder with the
-class report and the proposed grades. PATH is a folder with
-class.yaml, an export of Canvas, Moodle or Gradescope (folder or zip), or a
-CodeMentor batch (.cfg.json), of which every combination of workflow, settings
-and values is a run. The same command again goes on where it was: after Ctrl-C,
-a crash, or a spent budget. Nothing is paid twice, nobody is graded twice.
+Grade a class. Markmill starts one run per submission, prints a table and writes
+the class report and the proposed grades to a folder. To continue after Ctrl-C,
+a crash or a spent budget, run the same command again: no model call is paid for
+twice, and no student is graded twice. Grades stay proposals until you run
+'markmill release'.
+
+PATH is one of these:
+  - a folder with class.yaml
+  - an export of Canvas, Moodle or Gradescope (folder or zip)
+  - a CodeMentor batch (.cfg.json): every combination of workflow, settings and
+    values becomes a run
 
 Examples:
   markmill grade examples/class-roman --script examples/class-roman/model.yaml
-  markmill grade sheet3/ --dry-run                 who handed in, who did not
-  markmill grade sheet3/ --sample 8 --budget '$1'  a pilot first
+  markmill grade sheet3/ --dry-run                 list the submissions
+  markmill grade sheet3/ --sample 8 --budget '$1'  grade a pilot first
   markmill grade export.zip --workflow grade.wf.md --roster roster.csv
-  markmill grade compare.cfg.json --budget '$2'    a table of runs
+  markmill grade compare.cfg.json --budget '$2'    run a table of runs
 
-  --dry-run            read and check everything, start nothing
-  --sample N           only N works, spread over the class by size
+  --dry-run            read and check everything, but start nothing
+  --sample N           grade only N submissions of different sizes
   --budget $           pause the class when it has cost this much
-  --concurrency N      works under way at once
-  --model NAME         the model to ask
-  --script FILE        a scripted model answers instead, for trying things out
-  --similarity         compare the works with each other, as pairs to look at
-  --same OLD=NEW       NEW in the roster is the student who is stored as OLD
-  --new KEY            KEY in the roster is a new student
+  --concurrency N      grade at most N submissions at the same time
+  --model NAME         use this model
+  --script FILE        use a scripted model, to try things out
+  --similarity         list pairs of similar submissions for a person to compare
+  --same OLD=NEW       the student NEW in the roster is the stored student OLD
+  --new KEY            the student KEY in the roster is new
   --counts STUDENT=SUBMISSION
-                       this submission (a folder or file) counts for the
-                       student, whatever the policy for attempts says; it is
-                       remembered.
-                       'STUDENT=' takes the choice back
-  --out DIR            where results go; 'results' in the folder of the class
-  --draft              write a report for each student before release, marked
-                       as a draft; without it, reports are written by 'release'
+                       let this submission (a folder or file) count for the
+                       student, against the policy for attempts. Markmill
+                       remembers the choice; 'STUDENT=' removes it
+  --out DIR            write results here (default: 'results' in the class
+                       folder)
+  --draft              also write a draft report for each student; without it,
+                       'markmill release' writes the student reports
   --workflow FILE, --rubric FILE, --roster FILE
                        override the paths in class.yaml
   --sandbox KIND       auto, docker, jail, or none (your own files only)
-  --yes                use a changed rubric even if it voids grades; without it
-                       the grades that it voids are counted, and nothing is done
-  --detach             start it, print its id, and leave
-  --json               one JSON object instead of the table
+  --yes                use the changed rubric even if that voids grades; without
+                       it, Markmill counts these grades and changes nothing
+  --detach             start the class, print its id and exit
+  --json               print one JSON object instead of the table
 
-Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
-2 wrong use, 4 graded, but results could not be written, 5 the budget is spent,
-6 invalid class or workflow, 7 no sandbox, 8 to be resumed, 130 interrupted.
-Grades are proposals until 'markmill release'.`,
+Exit codes:
+  0  every submission is graded      5  the budget is spent
+  1  failed                          6  the class or workflow is invalid
+  2  wrong use                       7  no sandbox
+  3  some submissions not graded     8  a run waits to be resumed
+  4  results could not be written    130  interrupted`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -124,7 +131,7 @@ Grades are proposals until 'markmill release'.`,
       },
     });
     const [path, ...more] = positionals;
-    if (path === undefined || more.length > 0) throw new UsageError("Name one class: its folder, or an export.");
+    if (path === undefined || more.length > 0) throw new UsageError("Name one class: its folder or an export.");
     const sample = count(values.sample, "--sample");
     const concurrency = count(values.concurrency, "--concurrency");
     const { caps } = await readCapFlags({ budget: values.budget });
@@ -136,11 +143,11 @@ Grades are proposals until 'markmill release'.`,
       const no = (
         ["sample", "similarity", "draft", "workflow", "rubric", "roster", "same", "new", "counts"] as const
       ).find((flag) => values[flag] !== undefined);
-      if (no !== undefined) throw new UsageError(`--${no} is for a class; ${path} is a table of runs.`);
+      if (no !== undefined) throw new UsageError(`--${no} works only for a class; ${path} is a table of runs.`);
       const own = withSandbox(config, values.sandbox, undefined);
       const table = planTable(path, values.model, own, terminal);
       if (table === null) {
-        terminal.err(`${path} is not run: it is invalid.`);
+        terminal.err(`${path} was not run: it is invalid.`);
         return exitCodes.invalid;
       }
       return await gradeTable(table, own, terminal, {
@@ -153,7 +160,7 @@ Grades are proposals until 'markmill release'.`,
     }
     const plan = await planClass(path, values, config, terminal);
     if (plan === null) {
-      terminal.err(`${path} is not graded: it is invalid.`);
+      terminal.err(`${path} was not graded: it is invalid.`);
       return exitCodes.invalid;
     }
     if (values["dry-run"] === true) {
@@ -161,7 +168,7 @@ Grades are proposals until 'markmill release'.`,
     }
     const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
     const decisions = readDecisions(values.same ?? [], values.new ?? []);
-    if (decisions === null) throw new UsageError("--same needs OLD=NEW, and each NEW is decided once.");
+    if (decisions === null) throw new UsageError("--same needs OLD=NEW, and each NEW may appear only once.");
     return await gradeClass(plan, terminal, {
       ...{ decisions, counts: values.counts ?? [] },
       ...{ path, sample, script, similarity: values.similarity === true, json: values.json === true },
@@ -200,7 +207,7 @@ interface Manner {
 function count(text: string | undefined, flag: string): number | null {
   if (text === undefined) return null;
   const read = parseCount(text);
-  if (read === null || read < 1 || read > 10_000) throw new UsageError(`${flag} is a number from 1 to 10,000.`);
+  if (read === null || read < 1 || read > 10_000) throw new UsageError(`${flag} must be a number from 1 to 10,000.`);
   return read;
 }
 
@@ -236,8 +243,8 @@ async function dryRun(
     );
   } else for (const line of previewClass(plan.name, intake, plan.head.roster)) terminal.out(line);
   if (read.findings.some(({ code }) => code === "INTAKE_UNORDERED"))
-    terminal.err("--dry-run does not read choices that an earlier 'grade --counts' has stored");
-  terminal.err("nothing was begun: --dry-run");
+    terminal.err("note: --dry-run ignores stored choices of an earlier 'grade --counts'");
+  terminal.err("nothing was started: --dry-run");
   return exitCodes.success;
 }
 
@@ -258,7 +265,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       throw new CommandError(
         "CLASS_CANCELLED",
         `This class was cancelled: ${before.state.reason}`,
-        `'markmill resume ${before.id}' begins again where it was.`,
+        `'markmill resume ${before.id}' continues it.`,
       );
     }
     const confirmedVoids = before === null ? null : await confirmRubric(stack, before, plan, manner.yes, terminal);
@@ -281,7 +288,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     });
     tell(read.findings, terminal);
     if (!read.ok) {
-      terminal.err(`${manner.path} is not graded: it is invalid.`);
+      terminal.err(`${manner.path} was not graded: it is invalid.`);
       return exitCodes.invalid;
     }
     if (interrupts.signal.aborted) return exitCodes.interrupted;
@@ -290,11 +297,11 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     const kept = withStoredKeys(read.class.intake, stored, manner.decisions, at);
     if (kept.is === "unsure") {
       tell(kept.findings, terminal);
-      terminal.err(`${manner.path} is not graded: it is not clear who is who. Everything stays as it is.`);
+      terminal.err(`${manner.path} was not graded: some students could not be identified. Nothing was changed.`);
       return exitCodes.invalid;
     }
     if (kept.renamed.length > 0)
-      terminal.err(`${countOf(kept.renamed.length, "student")} with another key than before: grades and runs are kept`);
+      terminal.err(`${countOf(kept.renamed.length, "student")} with a new key: grades and runs are kept`);
     const intake = { ...read.class.intake, ...kept };
     const chosen = chooseWorks(intake.submissions, manner.sample);
     const inSample = new Set(chosen.map(({ key }) => key));
@@ -384,14 +391,14 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     if (continued !== null) terminal.err(continued);
     if (model !== null)
       terminal.err(
-        `! works not begun yet are graded by ${model.to}; those before by ${model.from} stay so; 'markmill regrade' grades them anew`,
+        `! ${model.to} grades the remaining submissions; grades by ${model.from} are kept; 'markmill regrade' grades them again`,
       );
     const stands = await stack.tenant.batches.get(saved.id);
     const halted = stands?.state.is === "paused" || stands?.troubles.some(({ held }) => held) === true;
     const { runs, jobs } = halted ? await stack.tenant.batches.resume(saved.id) : { runs: 0, jobs: [] };
     if (runs > 0)
       terminal.err(
-        `${countOf(runs, "submission")} that waited ${runs === 1 ? "continues" : "continue"}; paid replies are kept`,
+        `${countOf(runs, "waiting submission")} ${runs === 1 ? "continues" : "continue"}; paid replies are kept`,
       );
     if (manner.detach) {
       await stopScript();
@@ -414,7 +421,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     await stack.close();
     await stopScript();
     if (interrupts.signal.aborted && begun) {
-      terminal.err("next: the same command again goes on where it was; what was paid for is kept");
+      terminal.err("next: run the same command again to continue; no model call is paid for twice");
     }
     interrupts.release();
   }
@@ -438,7 +445,7 @@ async function confirmRubric(
   if (mayVoid(change, yes ? change.seen : undefined)) return change.seen;
   throw new CommandError(
     "CLASS_RUBRIC_CHANGED",
-    "The rubric has changed and would void grades, so nothing was done.",
+    "Nothing was changed, because the changed rubric would void grades.",
     "Add --yes to use the changed rubric, or change it back.",
   );
 }
@@ -453,7 +460,7 @@ async function requireSameChoices(
   if (JSON.stringify(now) === JSON.stringify(read)) return;
   throw new CommandError(
     "CLASS_CHANGED",
-    "Somebody chose which submission counts for a student while the class was read. Nothing was changed.",
+    "Another person chose which submission counts for a student while this command ran. Nothing was changed.",
     "Run the same command again.",
   );
 }
@@ -482,12 +489,12 @@ function tellSaved(
   const parts = [
     ...(saved.added > 0 ? [`${saved.added} new`] : []),
     ...(saved.changed > 0 ? [`${saved.changed} changed, to be graded again`] : []),
-    ...((saved.dropped ?? 0) > 0 ? [`${saved.dropped} no longer handed in, excluded`] : []),
+    ...((saved.dropped ?? 0) > 0 ? [`${saved.dropped} withdrawn and excluded`] : []),
   ];
-  terminal.err(`going on with this class${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`);
+  terminal.err(`continuing this class${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`);
   if (saved.otherDefinition > 0) {
     terminal.err(
-      `! ${saved.otherDefinition} were graded by another version of the workflow or rubric and stay so; 'markmill regrade' grades them anew`,
+      `! ${saved.otherDefinition} were graded with another version of the workflow or rubric and are kept; 'markmill regrade' grades them again`,
     );
   }
 }

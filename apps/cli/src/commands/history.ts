@@ -12,13 +12,14 @@ import { withStack } from "../with-stack.ts";
 export const history: Command = {
   help: `Usage: markmill history RUN [--json] [--out DIR]
 
-Writes a run down: its flowchart, its variables, and every prompt, reply and
-command, with models, tokens, cost and exit codes, as Markdown (.wfh.md).
+Export the full history of a run as Markdown (.wfh.md): its flowchart, its
+variables, and every prompt, reply and command, with models, tokens, cost and
+exit codes.
 
-  --out DIR   one file per run of the tree, linked to each other
-  --json      events and activities of all runs of the tree, as one object
+  --out DIR   write one file for this run and for each run it called, with links
+  --json      print the events and activities of all these runs as one object
 
-Without --out, the run alone is written to stdout.
+Without --out, only this run is printed to stdout.
 
 Examples:
   markmill history last > review.wfh.md

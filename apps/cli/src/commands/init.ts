@@ -26,15 +26,15 @@ const languages = Object.keys(programsOf) as CourseLanguage[];
 export const init: Command = {
   help: `Usage: markmill init [DIR] [--language LANGUAGE]
 
-Without DIR: makes the working directory a Markmill project. It gets a folder
-.markmill/, and commands in folders below it find it. A .env that is already
-there does not count before you trust it ('markmill trust').
+Without DIR: turn the working directory into a Markmill project. The command
+creates the folder .markmill/; commands in subfolders find it. Markmill ignores
+an existing .env until you trust it ('markmill trust').
 
-With DIR: makes a course there that can be graded at once. It holds a workflow,
-a rubric, hidden tests, six students who do not exist and a scripted model.
+With DIR: create a sample course that you can grade at once. It contains a
+workflow, a rubric, hidden tests, six invented students and a scripted model.
 
-  --language LANGUAGE  of the students' programs: javascript (default), python,
-                       java or c. docs/languages/ has a page for each.
+  --language LANGUAGE  language of the students' programs: javascript (default),
+                       python, java or c. docs/languages/ has a page for each
 
 Examples:
   markmill init
@@ -51,20 +51,20 @@ Examples:
     const [named, ...more] = positionals;
     if (more.length > 0) throw new UsageError("'markmill init' takes one folder.");
     if (named === undefined) {
-      if (values.language !== undefined) throw new UsageError("'--language' is of a course: name its folder, too.");
+      if (values.language !== undefined) throw new UsageError("'--language' needs DIR, the folder of the new course.");
       makeProject(terminal.cwd, terminal);
-      terminal.err(`a Markmill project: ${terminal.cwd}`);
+      terminal.err(`created a Markmill project: ${terminal.cwd}`);
       return exitCodes.success;
     }
     const folder = resolve(terminal.cwd, named);
     const language = readLanguage(values.language ?? "javascript");
     await makeCourse(folder, language);
     makeProject(folder, terminal);
-    terminal.err(`a course: ${folder}`);
+    terminal.err(`created a course: ${folder}`);
     const missing = missingPrograms(language);
     if (missing.length > 0) {
       terminal.err(
-        `${missing.join(" and ")} not found: install it before you grade, or choose a Docker image that has it.`,
+        `${missing.join(" and ")} not found: install it before you grade, or choose a Docker image that contains it.`,
       );
     }
     const near = relative(terminal.cwd, folder);
@@ -85,7 +85,7 @@ function readLanguage(written: string): CourseLanguage {
   if (language !== undefined) return language;
   const near = suggest(written.toLowerCase(), languages);
   const guess = near === null ? "" : ` Did you mean ${near}?`;
-  throw new UsageError(`There is no course in '${written}'. Choose ${languages.join(", ")}.${guess}`);
+  throw new UsageError(`There is no sample course for '${written}'. Choose ${languages.join(", ")}.${guess}`);
 }
 
 /** Checks this machine, because the jail runs students' programs with its tools. */
@@ -98,13 +98,15 @@ function missingPrograms(language: CourseLanguage): readonly string[] {
 async function makeCourse(folder: string, language: CourseLanguage): Promise<void> {
   const there = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
-    throw new UsageError(`${folder} cannot be a course: ${error.code === "ENOTDIR" ? "it is a file" : error.message}.`);
+    throw new UsageError(
+      `The course cannot be created in ${folder}: ${error.code === "ENOTDIR" ? "it is a file" : error.message}.`,
+    );
   });
   if (there !== null && there.length > 0) {
     throw new UsageError(`${folder} is not empty. Name a folder that does not exist yet.`);
   }
   const made = await mkdtemp(join(dirname(folder), `.${basename(folder)}-`)).catch((error: Error) => {
-    throw new UsageError(`${folder} cannot be made: ${error.message}.`);
+    throw new UsageError(`${folder} cannot be created: ${error.message}.`);
   });
   try {
     for (const part of ["shared", language]) await cp(join(templates, part), join(made, "course"), { recursive: true });

@@ -10,9 +10,11 @@ import { withStack } from "../with-stack.ts";
 export const logs: Command = {
   help: `Usage: markmill logs RUN [--follow] [--json]
 
-One line per event of a run and the runs it called: time, node, visit, what came
-of it, every failure with its reason, and how it ended. --json: one object per
-line.
+List the events of a run and of the runs it called, one per line: time, node,
+visit, result, failures with their reasons, and the end of the run.
+
+  --follow   print new events until the run ends
+  --json     print one JSON object per line
 
 Examples:
   markmill logs last

@@ -9,13 +9,14 @@ import { withStack } from "../with-stack.ts";
 export const memory: Command = {
   help: `Usage: markmill memory [SCOPE] [--delete] [--json]
 
-Lists the scopes of memory that have a name and are shared by runs. With
-SCOPE: its passages, in the order in which they were inserted.
+List the named memory scopes that runs share. With SCOPE: list its passages in
+the order in which runs inserted them.
 
-  --delete   deletes all that is in SCOPE; what runs insert meanwhile stays
-  --json     one object
+  --delete   delete the passages of SCOPE; passages that runs insert during the
+             deletion are kept
+  --json     print one JSON object
 
-What a run keeps for itself is not listed: it goes with the run.
+The private memory of a run is not listed. It is deleted with the run.
 
 Examples:
   markmill memory
@@ -29,8 +30,8 @@ Examples:
       options: { json: { type: "boolean" }, delete: { type: "boolean" } },
     });
     const [name, ...more] = positionals;
-    if (more.length > 0) throw new UsageError("Name one scope, or none for a list.");
-    if (name === undefined && values.delete === true) throw new UsageError("Name the scope that is to be deleted.");
+    if (more.length > 0) throw new UsageError("Name one scope, or no scope for a list.");
+    if (name === undefined && values.delete === true) throw new UsageError("Name the scope to delete.");
     if (name === undefined) {
       const scopes = await withStack<readonly MemoryScope[]>(
         terminal,
@@ -38,7 +39,7 @@ Examples:
         { empty: () => [] },
       );
       if (values.json === true) terminal.out(jsonText({ items: scopes, next: null }));
-      else if (scopes.length === 0) terminal.err("No scope of memory has a name.");
+      else if (scopes.length === 0) terminal.err("There are no named memory scopes.");
       else for (const scope of scopes) terminal.out(lineOf(scope));
       return exitCodes.success;
     }

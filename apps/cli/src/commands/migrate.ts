@@ -5,10 +5,10 @@ import { withStack } from "../with-stack.ts";
 export const migrate: Command = {
   help: `Usage: markmill migrate
 
-Brings the database (DATABASE_URL, else the embedded one) and the queue's tables
-to the schema of this version. Every command that opens the store does so, too;
-run it once before a deployment starts many processes. Safe to run twice and
-from several machines at once.`,
+Update the schema of the database (DATABASE_URL, or the embedded one) and of the
+queue to this version. Every command that opens the store also does this. Run it
+once before a deployment starts many processes. It is safe to run it twice, and
+from several machines at the same time.`,
 
   async run(args, terminal) {
     parseFlags(args, {});

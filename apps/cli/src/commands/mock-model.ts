@@ -6,11 +6,11 @@ import { fitWidth, oneLine } from "../fit-width.ts";
 export const mockModel: Command = {
   help: `Usage: markmill mock-model SCRIPT [--port 8089] [--log]
 
-Serves a scripted model over the OpenAI API on loopback until Ctrl-C: replies,
-delays and faults as the script tells. packages/llm/README.md describes scripts.
+Serve a scripted model over the OpenAI API on loopback until Ctrl-C. The script
+defines replies, delays and faults; packages/llm/README.md describes scripts.
 
-  --port N   0 takes any free port
-  --log      one line per request on stderr
+  --port N   listen on this port; 0 chooses a free port
+  --log      print one line per request on stderr
 
 Example:
   markmill mock-model replies.yaml &
@@ -27,7 +27,7 @@ Example:
     if (file === undefined || more.length > 0) throw new UsageError("Name one script.");
     const port = Number(values.port ?? "8089");
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
-      throw new UsageError("--port is a number from 0 to 65535.");
+      throw new UsageError("--port must be a number from 0 to 65535.");
     const { script } = await readScript(file, terminal.cwd);
     const { startScriptedModel } = await import("@markmill/llm");
     const interrupts = catchInterrupts();

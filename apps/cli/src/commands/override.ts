@@ -17,28 +17,28 @@ export const override: Command = {
 
        markmill override WHO --criterion ID --undo [--entry ID] --reason TEXT
 
-Set the points of one criterion of one submission, with a reason. The proposal
-is kept beside it; every mark of a person is appended to the record, with who
-and when. Of several attempts the one that counts is meant.
+Set the points of one criterion of a submission by hand, with a reason. The
+proposal is kept. Every mark is recorded with its author and time. If a student
+has several attempts, the mark belongs to the one that counts.
 
 Examples:
   markmill override 4119 --criterion names --points 2 --reason 'names are fine'
   markmill override 'Öberg' --criterion names --undo --reason 'my mistake'
 
   WHO                  the student: key, id, login, address, name, pseudonym
-  --batch BATCH        the class; the latest one without it
-  --criterion ID       of the rubric
-  --points N           of that criterion
-  --replace ID         replace the mark with this id, which another person gave;
-                       without it such a mark is shown, and nothing is changed
-  --undo               take back your own last mark of the criterion; the mark
-                       before it stands again
+  --batch BATCH        the class (default: the latest one)
+  --criterion ID       the criterion of the rubric
+  --points N           the new points of this criterion
+  --replace ID         replace the mark with this id, which another person gave.
+                       Without it, Markmill shows that mark and changes nothing
+  --undo               take back your own last mark of the criterion. The mark
+                       before it counts again
   --entry ID           with --undo: take back the mark with this id
-  --comment TEXT       for the student
-  --by NAME            who says so; your account without it
+  --comment TEXT       a comment for the student
+  --by NAME            the author of the mark (default: your user account)
 
-The results on disk are written again. Exit code 4: the mark is recorded, but
-results could not be written.`,
+Markmill then updates the results on disk. Exit code 4: the mark is recorded,
+but results could not be written.`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -60,13 +60,13 @@ results could not be written.`,
     const who = values.student ?? positionals[0];
     const { criterion, reason } = values;
     if (who === undefined) throw new UsageError("Name a student: the key, the id or the whole name.");
-    if (criterion === undefined) throw new UsageError("Say which one: --criterion ID.");
-    if (reason === undefined || reason.trim() === "") throw new UsageError("Say why: --reason TEXT.");
+    if (criterion === undefined) throw new UsageError("Name the criterion: --criterion ID.");
+    if (reason === undefined || reason.trim() === "") throw new UsageError("Give a reason: --reason TEXT.");
     const points = values.undo === true ? null : readPoints(values.points ?? "");
-    if (points === null && values.undo !== true) throw new UsageError("Say how many: --points N, such as 2 or 2.5.");
+    if (points === null && values.undo !== true) throw new UsageError("Give the points: --points N, such as 2 or 2.5.");
     const replaces = idOf(values.replace, "--replace");
     const entry = idOf(values.entry, "--entry");
-    if (entry !== null && points !== null) throw new UsageError("--entry goes with --undo.");
+    if (entry !== null && points !== null) throw new UsageError("--entry needs --undo.");
     return await withStack(terminal, async (stack, config) => {
       const { batches } = stack.tenant;
       const batch = await findClass(stack.tenant, values.batch, terminal.cwd);
@@ -124,7 +124,7 @@ results could not be written.`,
       const released = after?.grade?.released ?? null;
       if (released !== null && released.total !== total) {
         terminal.err(
-          "! the released grade is another one, so it is left out of exports and reports until it is released",
+          "! the new grade differs from the released one, so exports and reports leave it out until you release it",
         );
         terminal.err(`next: markmill release ${shortId(batch.id)} --where student=${work.by[0] ?? work.key}`);
       }
@@ -147,7 +147,7 @@ function tellCounting(attempts: readonly BatchWork[], after: BatchWork | null, t
 function idOf(text: string | undefined, flag: string): number | null {
   if (text === undefined) return null;
   const read = parseCount(text);
-  if (read === null || read < 1) throw new UsageError(`${flag} is the id of a mark, such as 12.`);
+  if (read === null || read < 1) throw new UsageError(`${flag} must be the id of a mark, such as 12.`);
   return read;
 }
 
@@ -180,8 +180,8 @@ function requireStanding({ marks }: BatchWork, criterion: string, id: number): v
   throw new CommandError(
     "OVERRIDE_OTHER_MARK",
     standing === undefined
-      ? `No mark of a person stands for ${criterion}, so there is no mark ${id} to replace.`
-      : `Mark ${id} does not stand for ${criterion}. Mark ${standing.id} does: ${standing.by} gave ${formatPoints(standing.points)} at ${standing.at} (${standing.reason}).`,
-    standing === undefined ? "Leave --replace out." : `To replace that one: --replace ${standing.id}.`,
+      ? `No person has marked ${criterion}, so mark ${id} cannot be replaced.`
+      : `Mark ${id} does not count for ${criterion}. Mark ${standing.id} counts: ${standing.by} gave ${formatPoints(standing.points)} at ${standing.at} (${standing.reason}).`,
+    standing === undefined ? "Remove --replace." : `To replace that mark: --replace ${standing.id}.`,
   );
 }

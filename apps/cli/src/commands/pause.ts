@@ -7,8 +7,9 @@ import { withStack } from "../with-stack.ts";
 export const pause: Command = {
   help: `Usage: markmill pause [BATCH] [--reason TEXT]
 
-Begins nothing new of a class; what is under way goes on to its end.
-'markmill resume BATCH' goes on. Without BATCH: the latest class.
+Pause a class: start no new submissions. Submissions that are already running
+continue to their end. 'markmill resume BATCH' continues the class. Without
+BATCH: the latest class.
 
 Example:
   markmill pause examples/class-roman --reason 'rubric is wrong'`,

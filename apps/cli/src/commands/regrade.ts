@@ -23,9 +23,9 @@ export const regrade: Command = {
   help: `Usage: markmill regrade [BATCH] --where CONDITION… [--with PATH] --yes
        markmill regrade [BATCH] --only-criterion ID [--where CONDITION…] --yes
 
-Grades some works of a class anew. First it says how many and what that may
-cost; with --yes it does so, and then shows each grade before and after. Old
-grades stay in the record.
+Grade the selected submissions again. Without --yes, Markmill prints how many
+submissions it would grade and the expected cost. With --yes, it grades them and
+prints each grade before and after. Old grades stay in the record.
 
 Examples:
   markmill regrade --where outcome=grader-error
@@ -34,20 +34,22 @@ Examples:
   markmill regrade --where rubric=old --with examples/class-roman --yes
 
   --where CONDITION    outcome=…, flag=…, total<5, criterion.ID>=3, student=KEY,
-                       late=yes, released=no, rubric=old; all must hold
-  --only-criterion ID  ask for this criterion alone, also after it was reworded;
-                       all other marks stand, and where another criterion was
-                       changed too, nothing is begun. Without --where: of all
-                       works
-  --with PATH          the class folder whose workflow and rubric are used now
-  --model NAME         ask this model from now on
-  --script FILE        let this scripted model answer instead
-  --yes                do it
-  --json               the changes as JSON
+                       late=yes, released=no, rubric=old. All must be true
+  --only-criterion ID  grade only this criterion, also after you reworded it.
+                       All other marks are kept. If another criterion was
+                       changed too, nothing starts. Without --where: grade it
+                       for all submissions
+  --with PATH          use the workflow and rubric of this class folder
+  --model NAME         use this model from now on
+  --script FILE        use this scripted model from now on
+  --yes                grade the submissions
+  --json               print the changes as JSON
 
-Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
-4 graded, but results on disk could not be written, 5 the budget is spent,
-8 to be resumed, 130 interrupted.`,
+Exit codes:
+  0  all of them are graded          4  results could not be written
+  1  cancelled or refused            5  the budget is spent
+  3  some submissions not graded     8  a run waits to be resumed
+  130  interrupted`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -66,7 +68,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
     const criterion = values["only-criterion"];
     const conditions = readConditions(values.where ?? []);
     if (conditions.length === 0 && criterion === undefined)
-      throw new UsageError("Say which: --where CONDITION, such as --where outcome=grader-error.");
+      throw new UsageError("Select submissions with --where CONDITION, such as --where outcome=grader-error.");
     const interrupts = catchInterrupts();
     let stopScript = async () => {};
     try {
@@ -85,9 +87,9 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         const before = criterion === undefined ? meant : meant.filter(hasMarks);
         const price = regradePrice(before);
         const whole = meant.length - before.length;
-        if (whole > 0) terminal.err(`! ${whole} have no marks that could stand; they are left out`);
+        if (whole > 0) terminal.err(`! skipped, because they have no marks that could be kept: ${whole}`);
         terminal.err(
-          `${before.length} of ${all.length} works; ${criterion === undefined ? "about" : `only ${criterion}, at most about`} ${price === null ? "an unknown sum" : formatDollars(price)}, by what they cost before`,
+          `${before.length} of ${all.length} submissions${criterion === undefined ? "" : `, only ${criterion}`}; expected cost: ${price === null ? "unknown" : `${criterion === undefined ? "" : "at most "}about ${formatDollars(price)}`}, based on their earlier cost`,
         );
         if (before.length === 0) {
           if (values.json === true) terminal.out(jsonText({ id: batch.id, items: [], next: null }));
@@ -95,7 +97,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         }
         if (values.yes !== true) {
           if (values.json === true) terminal.out(jsonText({ id: batch.id, items: [], next: null }));
-          terminal.err("nothing was begun: --yes does it");
+          terminal.err("nothing was started; add --yes to grade them");
           return exitCodes.success;
         }
         refuseHalted(batch);
@@ -122,7 +124,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         progress.end();
         if (end === null) {
           terminal.err("results on disk are out of date until then");
-          terminal.err(`next: markmill watch ${shortId(batch.id)}   goes on`);
+          terminal.err(`next: markmill watch ${shortId(batch.id)}   continue`);
           return exitCodes.interrupted;
         }
         await results.write();
@@ -138,10 +140,10 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
             );
           }
         const changed = changes.filter((one) => one.changed).length;
-        terminal.err(`${changed} changed, ${changes.length - changed} as before`);
+        terminal.err(`${changed} changed, ${changes.length - changed} unchanged`);
         const left = before.length - works.length;
         if (left > 0)
-          terminal.err(`${countOf(left, "submission")} that ${left === 1 ? "was" : "were"} under way went on`);
+          terminal.err(`${countOf(left, "submission")} ${left === 1 ? "was" : "were"} already running and continued`);
         if (end.is !== "finished")
           for (const step of nextOf(end, shortId(batch.id), new Map(), false)) terminal.err(`next: ${step}`);
         return results.code(
@@ -170,8 +172,9 @@ function checkCriterion(id: string, { rubric }: BatchDetail, plan: ClassPlan | n
     );
   }
   if (found.source.is === "human")
-    throw new UsageError(`${id} is graded by a person; 'markmill override WHO --criterion ${id}' sets it.`);
-  if (remote) throw new UsageError("--only-criterion works where the class is; a server regrades whole works.");
+    throw new UsageError(`A person grades ${id}. 'markmill override WHO --criterion ${id}' sets its points.`);
+  if (remote)
+    throw new UsageError("--only-criterion works only without MARKMILL_URL; a server regrades whole submissions.");
 }
 
 /** Whether there are marks that stay beside the regraded one. The store also refuses if the rubric has changed elsewhere. */
@@ -185,8 +188,8 @@ function refuseHalted({ id, state }: BatchDetail): void {
   if (state.is === "open") return;
   throw new CommandError(
     state.is === "cancelled" ? "CLASS_CANCELLED" : "CLASS_PAUSED",
-    `This class is ${state.is} (${state.reason}), so nothing was begun.`,
-    `'markmill resume ${shortId(id)}' goes on with it; then regrade.`,
+    `Nothing was started, because this class is ${state.is} (${state.reason}).`,
+    `Continue the class with 'markmill resume ${shortId(id)}'. Then regrade.`,
   );
 }
 

@@ -14,15 +14,17 @@ import { withStack } from "../with-stack.ts";
 export const release: Command = {
   help: `Usage: markmill release [BATCH] [--where CONDITION]… [--withdraw --reason TEXT]
 
-Let grades be given out: an act of a person, recorded with who, when and for
-whom. For each student the attempt that counts is released, if its grade is
-final; everybody else who handed in is named with the reason. Released twice is
-released once. A grade that changes while the command runs is not released. The
-results on disk are written again: released students get their reports, and a
-withdrawn grade loses its report.
+Release grades to students. Markmill records who released which grades, when and
+for whom. For each student, the attempt that counts is released if its grade is
+final; every other submission is listed with the reason. To release a grade
+twice has no effect. A grade that changes during the command is not released.
+Markmill then updates the results on disk: it writes the reports of released
+students and deletes the reports of withdrawn grades.
 
-Exit codes: 0 done; 3 a grade changed while the command ran, so it was not
-released or withdrawn; 4 done, but results on disk could not be written.
+Exit codes:
+  0  done
+  3  a grade changed during the command, so it was not released or withdrawn
+  4  done, but results on disk could not be written
 
 Examples:
   markmill release
@@ -54,8 +56,8 @@ Examples:
         if (who.length === 0) return results.code(exitCodes.success);
         const names = new Map(read.sheet.rows.map(({ student }) => [student.key, student.name]));
         const told = who.map((key) => names.get(key) ?? key).join(", ");
-        terminal.err(`! left as it was, because it changed since it was read: ${oneLine(told)}`);
-        terminal.err("next: look at it, and run the same command again");
+        terminal.err(`! not changed, because the grade changed during the command: ${oneLine(told)}`);
+        terminal.err("next: review it, and run the same command again");
         return results.code(exitCodes.someNotGraded);
       };
       if (values.withdraw === true) {
@@ -84,7 +86,7 @@ Examples:
       );
       for (const { name, why } of leftOut) terminal.err(`  ${oneLine(`${name}: ${why}`)}`);
       if (leftOut.length > 0) terminal.err(`next: markmill review ${shortId(batch.id)} --list`);
-      terminal.err(`next: markmill export ${shortId(batch.id)} --to …   writes a file for the gradebook`);
+      terminal.err(`next: markmill export ${shortId(batch.id)} --to …   write a file for the gradebook`);
       return again(changed);
     });
   },

@@ -8,11 +8,12 @@ import { withStack } from "../with-stack.ts";
 export const replay: Command = {
   help: `Usage: markmill replay RUN [--json]
 
-Folds the events of a run, and of the runs it called, once more, offline, and
-compares the outcome with what is stored. Nothing is asked, executed or
-changed. With MARKMILL_URL the server folds, which has the run's environment.
+Verify a run against its recorded events. Markmill computes the state of the run
+and of the runs it called again from their events, and compares it with the
+stored state. It calls no model, runs no command and changes nothing. With
+MARKMILL_URL, the server does this.
 
-Exit codes: 0 identical, 1 there are differences.
+Exit codes: 0 identical, 1 different.
 
 Example:
   markmill replay last`,
@@ -36,7 +37,7 @@ Example:
           const verdict = differences.length === 0 ? "identical" : `${differences.length} differences`;
           terminal.out(`${verdict}: ${run.id} ${run.name} (${events} events)`);
           for (const { path, folded, stored } of differences.slice(0, 20)) {
-            terminal.out(fitWidth(`  ${path}: folded ${folded}, stored ${stored}`, 200));
+            terminal.out(fitWidth(`  ${path}: computed ${folded}, stored ${stored}`, 200));
           }
         }
         queue.push(...(await tenant.runs.children(run.id)));

@@ -13,19 +13,21 @@ import { withStack } from "../with-stack.ts";
 export const report: Command = {
   help: `Usage: markmill report [BATCH] [--out DIR] [--md] [--html] [--pdf] [--draft]
 
-Write the class report, the grades and a report for each student whose grade is
-released. Later commands that change grades keep these files up to date. Without
-BATCH: the latest class; without a format: all.
+Write the class report, the grades, and a report for each student whose grade is
+released. Later commands that change grades also update these files. Without
+BATCH: the latest class. Without a format: all formats.
 
 Examples:
   markmill report
   markmill report examples/class-roman --out for-students --pdf
 
-  --out DIR            where they go; the folder of the results without it
+  --out DIR            write the files here (default: the results folder)
   --draft              write reports of unreleased grades too; each says DRAFT
 
-Exit codes: 0 written; 3 a row of grades.csv is left out; 4 files could not be
-written.`,
+Exit codes:
+  0  written
+  3  a row of grades.csv is left out
+  4  files could not be written`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -58,7 +60,7 @@ written.`,
       for (const path of papers.grades) terminal.err(`grades: ${path}`);
       terminal.err(tellReports(papers));
       if (papers.reports.unreleased > 0)
-        terminal.err(`next: markmill release ${shortId(batch.id)}   or --draft for reports that say DRAFT`);
+        terminal.err(`next: markmill release ${shortId(batch.id)}   or use --draft for reports marked DRAFT`);
       return results.code(exitCodes.success);
     });
   },

@@ -13,17 +13,17 @@ import { retry } from "./retry.ts";
 export const resume: Command = {
   help: `Usage: markmill resume RUN|BATCH [--model NAME | --script FILE] [--json]
 
-Goes on with a run that waits: one that was interrupted because a model's
-endpoint was in trouble, or that was stopped. It goes on at the step where it
-was, with new patience; what was paid for is kept. A run that failed goes on as
-a new run from the step that failed (see 'markmill retry --help'). A class that
-is paused, or of which works wait, goes on.
+Resume a run that was stopped, or that was interrupted because a model endpoint
+was in trouble. It continues at the same step and waits for the endpoint as long
+as before. Replies that are already paid for are kept. A failed run continues as
+a new run from the step that failed (see 'markmill retry --help').
+Resume a class that is paused, or that has waiting submissions.
 
-  --model NAME         ask this model from now on, after a wrong start
-  --script FILE        let this scripted model answer instead
+  --model NAME         use this model from now on
+  --script FILE        use this scripted model from now on
 
---model and --script hold for submissions without a paid reply; the others keep
-their model. A run without a paid reply begins again as a new run.
+--model and --script apply to submissions without a paid reply; the others keep
+their model. A run without a paid reply starts again as a new run.
 
 Examples:
   markmill resume last
@@ -48,8 +48,8 @@ Examples:
         if (endedAt !== null && status === "success") {
           throw new CommandError(
             "RUN_ENDED",
-            `${id} has ended well; there is nothing to resume.`,
-            `To do a part of it again: markmill retry ${id} --from NODE`,
+            `${id} succeeded, so it cannot be resumed.`,
+            `To repeat a part of it: markmill retry ${id} --from NODE`,
           );
         }
         if (model !== undefined || script !== undefined) {

@@ -38,7 +38,7 @@ async function readWorkflow(
     terminal.err(`${severity} ${code}: ${message}\n  fix: ${fix}\n`);
   if (found.definition !== null && lacks.length === 0) return definitionOf(found);
   terminal.err(
-    `${file} is not run: ${found.definition === null ? "it is invalid" : "it was not given what it needs"}.`,
+    `${file} was not run: ${found.definition === null ? "it is invalid" : "a parameter, variable or submission is missing"}.`,
   );
   return "invalid";
 }
@@ -47,24 +47,24 @@ export const retry: Command = {
   help: `Usage: markmill retry RUN [--from NODE] [--workflow FILE] [--budget $]
                       [--max-time 10m] [--max-tokens N] [--detach] [--json]
 
-Goes on from a step, as a NEW run with the same workflow (as it was then),
-parameters and submission. Everything before that step is taken over from the
-record: replies that were paid for are not paid for again. The old run stays as
-it is. The caps given here replace those of the old run.
+Retry a run from one of its steps, as a NEW run with the same workflow version,
+parameters and submission. The new run copies everything before that step, so
+no reply is paid for twice. The old run does not change. The limits given here
+replace those of the old run.
 
-  --from NODE          begin with the last visit of this node; CALL_X/NODE: of
-                       a node in the workflow that CALL_X called; START: all of
-                       it again, and all of it paid again.
-                       Without it: the last prompt, command, question or call
-                       before the failure; a run that succeeded begins at START
+  --from NODE          start at the last visit of this node. CALL_X/NODE names a
+                       node in the workflow that CALL_X called. START runs
+                       everything again and pays for everything again.
+                       Default: the last prompt, command, question or call
+                       before the failure; START if the run succeeded
 
-  --workflow FILE      with this workflow file as it is now, corrected perhaps.
-                       The step must be there under the same name and of the
-                       same kind; what the run knew goes on with it, and what
-                       it calls is called anew
+  --workflow FILE      use the current version of this workflow file, for
+                       example after a correction. The file must contain the
+                       step, with the same name and kind. Variables are kept;
+                       called workflows are called again
 
-Of a class (its id or folder), those works are tried again whose run failed.
-To continue a run that waits or was interrupted: 'markmill resume RUN'.
+If RUN is the id or folder of a class, every submission whose run failed is
+graded again. To continue a waiting or interrupted run: 'markmill resume RUN'.
 
 Examples:
   markmill retry last
@@ -99,8 +99,8 @@ Examples:
         });
         terminal.err(
           created.from === null
-            ? "a new run, from the start: its model calls are made, and paid for, again"
-            : `a new run, from ${created.from}: what came before is taken over and not paid again`,
+            ? "new run from the start: all model calls are made and paid for again"
+            : `new run from ${created.from}: earlier steps are copied and not paid for again`,
         );
         const works = await mustWork(stack, config);
         if (values.detach === true) {

@@ -23,28 +23,30 @@ export const review: Command = {
        markmill review [BATCH] --student WHO --accept [--try N]
        markmill review [BATCH] --student WHO --undo [--entry ID]
 
-Show the next submission that needs a human decision: why, what was proposed and
-the evidence. Submissions where a look changes most come first. Without BATCH:
-the latest class. Of several attempts the one that counts is shown.
+Show the next submission that needs a human decision: the reason, the proposed
+grade and the evidence. Submissions where a decision can change most come first.
+Without BATCH: the latest class. If a student has several attempts, the one that
+counts is shown.
 
 Examples:
   markmill review
   markmill review --list
-  markmill review --student 4119 --accept --try 1   the proposal stands as it is
+  markmill review --student 4119 --accept --try 1   accept the proposed grade
   markmill override 4119 --criterion names --points 2 --reason 'too kind'
 
-  --student WHO        this one: key, id, name or pseudonym
+  --student WHO        show this student: key, id, name or pseudonym
   --list               list all submissions that need a human decision, and
-                       graded ones with flags that nobody has looked at
-  --accept             accept the proposal as it stands; needs --student. A
-                       criterion that has no points stays open: the submission
-                       stays on the list until it is marked (exit code 3)
-  --undo               take back your own acceptance; the one before it stands
-                       again. Marks of 'override' stay as they are
-  --entry ID           with --undo: the acceptance with this id, also of
-                       another person
-  --try N              the try you have seen; refused if there is a newer one
-  --by NAME            who accepts; your account without it`,
+                       graded submissions with flags that no one has reviewed
+  --accept             accept the proposed grade; needs --student. A criterion
+                       without points stays open, and the submission stays on
+                       the list until a person gives points (exit code 3)
+  --undo               take back your own last acceptance. The one before it
+                       counts again. Marks from 'override' do not change
+  --entry ID           with --undo: take back the acceptance with this id, even
+                       if another person gave it
+  --try N              the grading attempt that you have seen; refused if there
+                       is a newer one
+  --by NAME            the person who accepts (default: your user account)`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -61,15 +63,14 @@ Examples:
         json: { type: "boolean" },
       },
     });
-    if (values.accept === true && values.student === undefined)
-      throw new UsageError("Say whose proposal stands: --accept needs --student WHO.");
+    if (values.accept === true && values.student === undefined) throw new UsageError("--accept needs --student WHO.");
     if (values.undo === true && (values.student === undefined || values.accept === true))
-      throw new UsageError("--undo needs --student WHO, and no --accept.");
+      throw new UsageError("--undo needs --student WHO and cannot be combined with --accept.");
     const entry = values.entry === undefined ? null : parseCount(values.entry);
     if (values.entry !== undefined && (entry === null || values.undo !== true))
-      throw new UsageError("--entry is the id of an acceptance, such as 12, and goes with --undo.");
+      throw new UsageError("--entry needs --undo and the id of an acceptance, such as 12.");
     const seen = values.try === undefined ? null : parseCount(values.try);
-    if (values.try !== undefined && (seen === null || seen < 1)) throw new UsageError("--try is a number from 1.");
+    if (values.try !== undefined && (seen === null || seen < 1)) throw new UsageError("--try must be a number from 1.");
     return await withStack(terminal, async (stack, config) => {
       const { batches } = stack.tenant;
       const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
@@ -86,7 +87,7 @@ Examples:
       const nameOf = ({ by }: BatchWork) => by.map((key) => names.get(key) ?? key).join(", ");
       if (values.list === true) {
         const lost = sheetOf(works).sheet.rows.filter((row) => statusOf(row) === "not matched");
-        const whose = `not matched: it must be decided whose file it is: ${unmatched.join(", ")}`;
+        const whose = `not matched: decide to which student each file belongs: ${unmatched.join(", ")}`;
         if (values.json === true) {
           terminal.out(
             jsonText({
@@ -121,7 +122,7 @@ Examples:
         terminal.err(tellQueue(queue));
         if (lost.length > 0)
           terminal.err(
-            `${countOf(lost.length, "student")} not matched: correct the roster or the names of the files, then grade again`,
+            `${countOf(lost.length, "student")} not matched: correct the roster or the file names, then grade again`,
           );
         return exitCodes.success;
       }
@@ -136,7 +137,7 @@ Examples:
         if (values.json === true) terminal.out(jsonText({ items: [], next: null }));
         terminal.err(tellQueue(queue));
         if (!isReleased(sheetOf(works).sheet))
-          terminal.err(`next: markmill release ${shortId(batch.id)}   when the grades may be given out`);
+          terminal.err(`next: markmill release ${shortId(batch.id)}   release the grades to the students`);
         return exitCodes.success;
       }
       const { work, student } = meant;
@@ -154,7 +155,7 @@ Examples:
         );
         const after = await batches.work(batch.id, work.key);
         terminal.err(
-          `taken back: the acceptance ${id} of ${nameOf(work)}; it is ${after?.grade?.outcome.is ?? "open"} now`,
+          `taken back: the acceptance ${id} of ${nameOf(work)}; the submission is ${after?.grade?.outcome.is ?? "open"} now`,
         );
         return results.code(exitCodes.success);
       }
@@ -174,15 +175,17 @@ Examples:
           (item) => item.is === "needs human" && item.work.key === work.key,
         );
         if (open.length === 0 && still !== undefined) {
-          terminal.err(`reviewed: ${nameOf(work)}; it stays on the review list: ${oneLine(still.why.join("; "))}`);
+          terminal.err(
+            `reviewed: ${nameOf(work)}; the submission stays on the review list: ${oneLine(still.why.join("; "))}`,
+          );
           return results.code(exitCodes.someNotGraded);
         }
         if (open.length === 0) {
-          terminal.err(`reviewed: ${nameOf(work)}; the proposal stands`);
+          terminal.err(`reviewed: ${nameOf(work)}; the proposed grade is accepted`);
           return results.code(exitCodes.success);
         }
         terminal.err(
-          `reviewed: ${nameOf(work)}; accepted except for ${open.join(", ")}: nobody has given points for that, so the submission stays on the review list`,
+          `reviewed: ${nameOf(work)}; accepted except for ${open.join(", ")}, which has no points yet, so the submission stays on the review list`,
         );
         terminal.err(
           `next: markmill override --student ${work.by[0] ?? work.key} --criterion ${open[0]} --points N --reason TEXT`,
@@ -218,11 +221,11 @@ Examples:
       }
       if (work.proposal !== null)
         terminal.err(
-          `next: markmill review ${shortId(batch.id)} --student ${who} --accept --try ${work.proposal.try}   it stands as it is`,
+          `next: markmill review ${shortId(batch.id)} --student ${who} --accept --try ${work.proposal.try}   accept it`,
         );
       terminal.err(`next: markmill override --student ${who} --criterion ID --points N --reason TEXT`);
       if (work.try !== null)
-        terminal.err(`next: markmill history ${shortId(work.try.runId)}   every prompt, reply and command`);
+        terminal.err(`next: markmill history ${shortId(work.try.runId)}   show every prompt, reply and command`);
       return exitCodes.success;
     });
   },
@@ -232,8 +235,8 @@ function tellAttempts({ key, attempt }: BatchWork, attempts: readonly BatchWork[
   const [first, ...more] = attempts;
   const counts = first === undefined ? null : countingWork([first, ...more]);
   if (counts === null || counts.key === key)
-    return `attempt ${attempt} is shown: of ${attempts.length} attempts it is the one that counts`;
-  return `attempt ${attempt} is shown; of ${attempts.length} attempts attempt ${counts.attempt} counts`;
+    return `attempt ${attempt} is shown: it is the one of ${attempts.length} attempts that counts`;
+  return `attempt ${attempt} of ${attempts.length} is shown; attempt ${counts.attempt} counts`;
 }
 
 /** Lists people's marks that do not count, with the reason. */
@@ -254,7 +257,7 @@ function tellFate({ fate }: BatchWork["marks"][number]): string {
     case "taken back":
       return `${fate.is} by entry ${fate.by}`;
     case "other content":
-      return "about other content than is handed in now";
+      return "the submission changed after this mark";
     case "no criterion":
       return "the rubric no longer has this criterion";
   }
@@ -272,11 +275,11 @@ function noReview(reviewed: NonNullable<BatchWork["grade"]>["reviewed"], me: str
   return new CommandError(
     "REVIEW_NOT_YOURS",
     reviewed === null
-      ? "Nobody has accepted this proposal, so there is nothing to take back."
+      ? "No one has accepted this proposal, so nothing can be taken back."
       : `${me} has not accepted this proposal. ${reviewed.by} did at ${reviewed.at} (entry ${reviewed.id}).`,
     reviewed === null
-      ? "'markmill review --student WHO' shows the work."
-      : `To take that one back: --undo --entry ${reviewed.id}.`,
+      ? "'markmill review --student WHO' shows the submission."
+      : `To take that acceptance back: --undo --entry ${reviewed.id}.`,
   );
 }
 
@@ -286,13 +289,13 @@ function refuseUnseen({ proposal, grade, by, key }: BatchWork, seen: number | nu
   if (proposal === null || grade?.outcome.is === "grader error" || grade?.outcome.is === "ungradable")
     throw new CommandError(
       "REVIEW_NO_PROPOSAL",
-      "Nothing is proposed that could stand.",
-      `'markmill override --student ${who}' enters points by hand.`,
+      "The submission has no proposed grade that you could accept.",
+      `'markmill override --student ${who}' sets points by hand.`,
     );
   if (seen === null || seen === proposal.try) return;
   throw new CommandError(
     "REVIEW_OTHER_TRY",
-    `You have seen try ${seen}, but the proposal is of try ${proposal.try} now.`,
+    `You have seen grading attempt ${seen}, but the proposal now comes from grading attempt ${proposal.try}.`,
     `'markmill review --student ${who}' shows it.`,
   );
 }
@@ -302,7 +305,7 @@ function showWork({ rubric }: BatchDetail, work: BatchWork, name: string): strin
   const lines = [`${name} (${work.pseudonym}): ${grade === null ? work.standing.is : grade.outcome.is}`];
   const commit = commitOf(work);
   if (commit !== undefined) lines.push(`commit ${commit.hash} of ${commit.at ?? "an unknown time"}`);
-  for (const doubt of commit?.doubts ?? []) lines.push(`! the date of the commit is in doubt: ${doubt}`);
+  for (const doubt of commit?.doubts ?? []) lines.push(`! the date of the commit is doubtful: ${doubt}`);
   for (const reason of reasonsOf(work)) lines.push(`! ${reason}`);
   for (const { kind, message, file, line } of grade?.flags ?? [])
     lines.push(`⚑ ${kind}: ${message}${file === undefined ? "" : ` (${file}${line === undefined ? "" : `:${line}`})`}`);
@@ -312,12 +315,12 @@ function showWork({ rubric }: BatchDetail, work: BatchWork, name: string): strin
       lines.push(
         "",
         `${id}: not graded (of ${formatPoints(points)})   ${title}`,
-        `  ${found?.why ?? "nobody has graded this"}`,
+        `  ${found?.why ?? "not graded yet"}`,
       );
       continue;
     }
     const proposed = grade?.overrides.find(({ criterion }) => criterion === id);
-    const sure = found.confidence === null ? "" : `, ${Math.round(found.confidence * 100)} % sure`;
+    const sure = found.confidence === null ? "" : `, ${Math.round(found.confidence * 100)} % confidence`;
     lines.push("", `${id}: ${formatPoints(found.points)} of ${formatPoints(points)} by ${found.by}${sure}   ${title}`);
     if (proposed?.proposed != null)
       lines.push(`  proposed: ${formatPoints(proposed.proposed)}; ${proposed.by}: ${proposed.reason}`);

@@ -34,8 +34,8 @@ import { terminalLog } from "../terminal-log.ts";
 export const run: Command = {
   help: `Usage: markmill run FILE [KEY=VALUE…] [OPTIONS]
 
-Runs a workflow. Its RESULT goes to stdout, and nothing else does; progress and
-a summary go to stderr. An interrupted run is continued by 'markmill watch'.
+Run a workflow. Its RESULT goes to stdout. Progress and a summary go to stderr.
+'markmill watch' continues an interrupted run.
 
 Examples:
   markmill run grade.wf.md STUDENT=Ada --submission ada/ --budget '$0.50'
@@ -43,34 +43,36 @@ Examples:
   markmill run grade.wf.md --script replies.yaml --json
   markmill run research.json --input 'tides' --model gpt-5-mini
 
-  KEY=VALUE            a parameter; the value is all after the first '='
-  KEY=file:PATH        its value is the text of a file (1 MiB at most), below
+  KEY=VALUE            set a parameter; the value starts after the first '='
+  KEY=file:PATH        set a parameter to the text of a file (at most 1 MiB) in
                        the workflow's folder or the working directory
-  --input TEXT         what a workflow of tasks (.json) is given as its input;
-                       file:PATH is read like a parameter's
-  --param-file FILE    parameters from .json, .yaml, or NAME=value lines
-  --submission PATH    the files the workflow's commands see: a folder, a .zip,
-                       .tar or .tar.gz, or a single file
-  --model NAME         the model to ask (AI_MODEL_NAME)
-  --script FILE        a scripted model answers instead, for trying things out
+  --input TEXT         set the input of a workflow of tasks (.json); file:PATH
+                       reads it from a file
+  --param-file FILE    read parameters from .json, .yaml, or NAME=value lines
+  --submission PATH    give these files to the workflow's commands: a folder, a
+                       .zip, .tar or .tar.gz, or a single file
+  --model NAME         use this model (AI_MODEL_NAME)
+  --script FILE        use a scripted model, to try things out
   --sandbox KIND       auto, docker, jail, or none (your own files only)
-  --budget $           what the run may cost at most
-  --max-time 10m       how long it may take
-  --max-tokens N       how many tokens it may use
-  --patience 30m       how long a model's endpoint that is in trouble is waited
-                       for; then the run is interrupted, to be resumed
-  --label KEY=VALUE    a label to find the run by; may be repeated
-  --strict             warnings count as errors
-  --detach             start it, print its id, and leave
-  --json               one JSON object instead of RESULT
+  --budget $           stop when the run has cost this much
+  --max-time 10m       stop after this time
+  --max-tokens N       stop after this many tokens
+  --patience 30m       wait this long for a model endpoint in trouble, then
+                       interrupt the run, so that you can resume it
+  --label KEY=VALUE    add a label to find the run by; may be repeated
+  --strict             treat warnings as errors
+  --detach             start the run, print its id and exit
+  --json               print one JSON object instead of RESULT
   --root DIR           the workflow folder (see 'markmill validate --help')
 
-A parameter that is missing or unknown, and a submission that is required and
-missing, stop it before it starts (exit code 2).
+A run does not start (exit code 2) if a parameter is missing or unknown, or if a
+required submission is missing.
 
-Exit codes: 0 success, 1 failed, 2 wrong use, 5 a limit was reached (cost,
-tokens, time …), 6 invalid workflow, 8 interrupted by trouble of the model's
-endpoint ('markmill resume' goes on), 130 interrupted by you.`,
+Exit codes:
+  0  success          5  a limit was reached (cost, tokens, time …)
+  1  failed           6  the workflow is invalid
+  2  wrong use        8  model endpoint in trouble; 'markmill resume' continues
+  130  you interrupted the run`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -124,12 +126,12 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
     for (const text of findings) terminal.err(`${text}\n`);
     for (const one of needs) terminal.err(`${one.severity} ${one.code}: ${one.message}\n  fix: ${one.fix}\n`);
     if (needs.some(({ severity }) => severity === "error")) {
-      terminal.err(`${file} is not run: it was not given what it needs.`);
+      terminal.err(`${file} was not run: a parameter, variable or submission is missing.`);
       return exitCodes.usage;
     }
     if (found.definition === null || (values.strict === true && findings.length + needs.length > 0)) {
       terminal.err(
-        `${file} is not run: ${found.definition === null ? "it is invalid" : "--strict, and there are warnings"}.`,
+        `${file} was not run: ${found.definition === null ? "it is invalid" : "it has warnings, and --strict is set"}.`,
       );
       return exitCodes.invalid;
     }
@@ -234,6 +236,6 @@ async function requireSandbox(config: Config, cwd: string): Promise<void> {
 
 function withSandbox(config: Config, kind: string | undefined): Config {
   if (kind === undefined) return config;
-  if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker, jail or none, not '${kind}'.`);
+  if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox must be auto, docker, jail or none, not '${kind}'.`);
   return { ...config, sandbox: { ...config.sandbox, kind, byFlag: true } };
 }

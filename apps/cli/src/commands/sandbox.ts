@@ -9,13 +9,15 @@ import { withSandboxToTest } from "../sandbox-to-test.ts";
 export const sandbox: Command = {
   help: `Usage: markmill sandbox self-test [--sandbox auto|docker|jail] [--json]
 
-Tries to break out of the sandbox: host files, network, other sessions, system
-calls, resource bombs. Every probe must be refused.
+Try to break out of the sandbox: host files, network, other sessions, system
+calls, resource bombs. The sandbox must refuse every probe.
 
-A wall that is thin on this machine (no cgroup, an old engine) is named; it has
-to be accepted by name (SANDBOX_ACCEPT) before commands run.
+If a protection is weak on this machine (no cgroup, an old engine), the command
+names it. Commands do not run until you accept it by name (SANDBOX_ACCEPT).
 
-Exit codes: 0 safe, 1 something was not refused, or a thin wall not accepted.
+Exit codes:
+  0  safe
+  1  a probe was not refused, or a weak protection is not accepted
 
 Examples:
   markmill sandbox self-test
@@ -28,17 +30,16 @@ Examples:
       options: { sandbox: { type: "string" }, json: { type: "boolean" } },
     });
     if (positionals.length !== 1 || positionals[0] !== "self-test")
-      throw new UsageError("Say 'markmill sandbox self-test'.");
+      throw new UsageError("Run 'markmill sandbox self-test'.");
     const config = requireConfig(terminal);
     const kind: string = values.sandbox ?? config.sandbox.kind;
-    if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker or jail, not '${kind}'.`);
+    if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox must be auto, docker or jail, not '${kind}'.`);
     // Without a sandbox, the probes would attack the machine itself.
-    if (kind === "none")
-      throw new UsageError("'none' is no sandbox: there is nothing to test, and the probes do harm.");
+    if (kind === "none") throw new UsageError("'none' is not a sandbox: the probes would harm this machine.");
     const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");
     const place = { cwd: terminal.cwd, warn: (text: string) => terminal.err(text) };
     return await withSandboxToTest(kind, config, place, async (opened) => {
-      if (values.json !== true) terminal.err(`testing ${opened.kind}; this takes a while`);
+      if (values.json !== true) terminal.err(`testing ${opened.kind}; this takes some time`);
       const report = await runSelfTest(opened, opened.kind === "docker" ? { image: config.sandbox.image } : {});
       const verdict = judgeSelfTest(report);
       const walls = ((await opened.thinWalls?.()) ?? []).map((wall) => ({
@@ -54,7 +55,7 @@ Examples:
         for (const { name, refused, evidence } of report.probes)
           terminal.out(line(refused ? "refused" : "NOT REFUSED", name, evidence));
         for (const { name, message, fix, accepted } of walls) {
-          terminal.out(`THIN WALL    ${name}${accepted ? " (accepted)" : ""}: ${message}`);
+          terminal.out(`WEAK         ${name}${accepted ? " (accepted)" : ""}: ${message}`);
           if (!accepted) terminal.out(`             Commands are refused. ${fix}`);
         }
         const seconds = formatElapsed(report.durationMs);

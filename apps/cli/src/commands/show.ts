@@ -9,12 +9,12 @@ import { jsonText } from "../json-text.ts";
 export const show: Command = {
   help: `Usage: markmill show FILE [--steps | --json | --mermaid] [--root DIR]
 
-Shows what a workflow does: its parameters, prompts, limits, the workflows it
+Show the steps of a workflow: its parameters, prompts, limits, the workflows it
 calls, and its flow.
 
-  --steps      the flow only, one line per node with the edges out of it
-  --json       the definition with all its programs, as the engine runs it
-  --mermaid    the flowchart, written anew
+  --steps      print only the flow: one line per node with its outgoing edges
+  --json       print the definition with all its programs, as the engine runs it
+  --mermaid    print the flowchart in Mermaid
   --root DIR   the workflow folder (see 'markmill validate --help')
 
 Examples:
@@ -37,7 +37,7 @@ Examples:
     const [file, ...more] = positionals;
     if (file === undefined || more.length > 0) throw new UsageError("Name one workflow file.");
     if ([values.steps, values.json, values.mermaid].filter(Boolean).length > 1) {
-      throw new UsageError("--steps, --json and --mermaid exclude each other.");
+      throw new UsageError("Use only one of --steps, --json and --mermaid.");
     }
     const found = findWorkflow(file, terminal.cwd, values.root);
     const { definition } = found;
@@ -92,7 +92,7 @@ function judgeOf({ from, files, of, image, memoryBytes, wallMs }: JudgeNeeds): s
   const count = Object.keys(files).length;
   const parts = [
     count === 0 ? "no files" : `${count} ${count === 1 ? "file" : "files"} of ${from.join(", ")}`,
-    of === "submission" ? "judges the submission as handed in" : "judges the files as they now are",
+    of === "submission" ? "tests the submission as it was handed in" : "tests the current files",
   ];
   if (image !== undefined) parts.push(`image ${image}`);
   if (memoryBytes !== undefined) parts.push(`${Math.round(memoryBytes / 1024 / 1024)} MB`);

@@ -29,15 +29,15 @@ import { withStack } from "../with-stack.ts";
 export const status: Command = {
   help: `Usage: markmill status [RUN|BATCH] [--batches] [--limit N] [--wide] [--json]
 
-Shows one run: how it stands, what it does now, what it has cost. Without RUN:
-the latest runs; with --batches the latest classes. A BATCH is the id or the
-folder of a class.
+Show the state of a run, its current steps and its cost. Without RUN: list the
+latest runs; with --batches, the latest classes. BATCH is the id or the folder
+of a class.
 
 Examples:
   markmill status
   markmill status last
   markmill status examples/class-roman
-  markmill status examples/class-roman --wide   every column of a class
+  markmill status examples/class-roman --wide   show every column of a class
   markmill status --json --limit 100`,
 
   async run(args, terminal) {
@@ -52,9 +52,9 @@ Examples:
       },
     });
     const [wanted, ...more] = positionals;
-    if (more.length > 0) throw new UsageError("Name one run, or none for the latest ones.");
+    if (more.length > 0) throw new UsageError("Name one run, or no run for the latest runs.");
     const limit = values.limit === undefined ? 20 : parseCount(values.limit);
-    if (limit === null || limit < 1 || limit > 500) throw new UsageError("--limit is a number from 1 to 500.");
+    if (limit === null || limit < 1 || limit > 500) throw new UsageError("--limit must be a number from 1 to 500.");
     const json = values.json === true;
     const empty = () => {
       if (json)
@@ -148,7 +148,7 @@ async function showOne(
   for (const { node, generation, kind, state } of open) {
     terminal.out(`now: ${node} (${kind}${generation > 1 ? `, hit ${generation}` : ""}, ${state})`);
   }
-  if (run.queued) terminal.out("queued: it begins when a place is free");
+  if (run.queued) terminal.out("queued: starts when a slot is free");
   for (const wait of waits) terminal.out(`waits: ${describeWait(wait, stack.store.clock.now())}`);
   for (const pause of pauses) terminal.out(`pause: ${describePause(pause)}`);
   terminal.out(
@@ -160,9 +160,9 @@ async function showOne(
   terminal.out(`run: ${run.id}`);
   if (asks.length > 0) terminal.err(`next: markmill answer ${shortId(run.id)} TEXT`);
   if (standingOf(run, waits) === "interrupted") {
-    terminal.err(`next: markmill resume ${shortId(run.id)}   goes on at that step`);
+    terminal.err(`next: markmill resume ${shortId(run.id)}   continue at that step`);
   } else if (workers === 0 && !server)
-    terminal.err(`next: markmill watch ${shortId(run.id)}   nobody works for it now; this does`);
+    terminal.err(`next: markmill watch ${shortId(run.id)}   continue it; no worker is running`);
 }
 
 function asJson(run: RunSummary, waits: readonly Wait[]) {

@@ -7,8 +7,8 @@ import { withStack } from "../with-stack.ts";
 export const stop: Command = {
   help: `Usage: markmill stop RUN
 
-Halts a run and the runs it called: what is under way is given up and asked
-again when the run is resumed. What was paid for is kept.
+Stop a run and the runs it called. Running steps are abandoned and start again
+when you resume the run. Replies that are already paid for are kept.
 
 Example:
   markmill stop last && markmill resume last`,
@@ -20,11 +20,11 @@ Example:
       const { kind, jobs } = await stack.tenant.runs.stop(run.rootId);
       await stack.queues.enqueue(jobs);
       if (kind !== "committed") {
-        terminal.err(`${run.rootId} is not at work: ${run.status}`);
+        terminal.err(`${run.rootId} is not running: ${run.status}`);
         return exitCodes.failed;
       }
       terminal.err(`stopped: ${run.rootId}`);
-      terminal.err(`next: markmill resume ${shortId(run.rootId)}   goes on where it was`);
+      terminal.err(`next: markmill resume ${shortId(run.rootId)}   continue where it stopped`);
       return exitCodes.success;
     });
   },

@@ -17,19 +17,21 @@ export const trust: Command = {
   help: `Usage: markmill trust [DIR] [--revoke]
        markmill trust --list [--json]
 
-Lets the .env of a project count: shows what it sets, and records outside the
-folder that you trust exactly this content. A change of the file asks again. The
-state of a project (.markmill) that you moved, copied or restored is trusted
-too: its database can run programs as you. So are the places in class.yaml at
-which repositories may be read with your credentials (repositories.allow).
+Trust the .env file of a project. The command shows the settings of the file and
+records, outside the folder, that you trust exactly this content. If the file
+changes, Markmill asks again. It also trusts two other things:
+  - the project state (.markmill) that you moved, copied or restored, because
+    its database can run programs as you
+  - the places in class.yaml from which Markmill may read repositories with your
+    credentials (repositories.allow)
 
-Without trust nothing of a .env counts: no endpoint, no key, no database, no
-variable for workflows. Commands ask once on a terminal. In continuous
-integration and containers set MARKMILL_TRUST=1 in the environment.
+Without trust, Markmill ignores every setting of the .env: endpoint, key,
+database and variables for workflows. Commands ask once on a terminal. In
+continuous integration and containers, set MARKMILL_TRUST=1 in the environment.
 
-  --revoke   take back the trust in the project of DIR
-  --list     list what you decided
-  --json     as JSON
+  --revoke   stop trusting the project in DIR
+  --list     list your decisions
+  --json     print JSON
 
 Examples:
   markmill trust
@@ -46,12 +48,13 @@ Examples:
     const [named, ...more] = positionals;
     if (more.length > 0) throw new UsageError("'markmill trust' takes one folder.");
     if (values.list === true) {
-      if (named !== undefined || values.revoke === true) throw new UsageError("'--list' stands alone.");
+      if (named !== undefined || values.revoke === true)
+        throw new UsageError("'--list' cannot be combined with other arguments.");
       return list(values.json === true, terminal);
     }
-    if (values.json === true) throw new UsageError("'--json' is of '--list'.");
+    if (values.json === true) throw new UsageError("'--json' needs '--list'.");
     const folder = resolve(terminal.cwd, named ?? ".");
-    if (!existsSync(folder)) throw new UsageError(`There is no folder ${folder}.`);
+    if (!existsSync(folder)) throw new UsageError(`Folder ${folder} not found.`);
     return values.revoke === true ? revoke(folder, terminal) : accept(folder, trustQuestions(folder), terminal);
   },
 };
@@ -69,17 +72,17 @@ function list(json: boolean, terminal: Terminal): number {
 function accept(folder: string, questions: readonly TrustQuestion[], terminal: Terminal): number {
   if (questions.length === 0)
     terminal.err(
-      `${folder} has no .env with settings of Markmill, no class.yaml that allows places of repositories, and no state: nothing needs trust.`,
+      `${folder} has nothing that needs trust: no .env with settings of Markmill, no class.yaml with repositories.allow, and no project state.`,
     );
   for (const question of questions) {
     const { path } = question.subject;
     if (question.open) {
-      terminal.err(`${path} can be written by others: trust in it would not last.`);
-      terminal.err(`fix: Make it yours alone: chmod 600 ${path}`);
+      terminal.err(`${path} was not trusted, because other users can change it.`);
+      terminal.err(`fix: Let only your user write it: chmod 600 ${path}`);
       return exitCodes.failed;
     }
     if (question.decision === "trusted") {
-      terminal.err(`trusted already: ${path}`);
+      terminal.err(`already trusted: ${path}`);
       continue;
     }
     for (const line of describeQuestion(question)) terminal.err(line);

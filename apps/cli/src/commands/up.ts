@@ -27,15 +27,15 @@ const startLimitMs = 120_000;
 export const up: Command = {
   help: `Usage: markmill up [--detach | --new-key]
 
-Starts the stack of this directory: Postgres (below MARKMILL_HOME, unless
-DATABASE_URL is set), a worker, a supervisor and the API, until Ctrl-C. Runs
-started with --detach, and runs that wait for an answer, go on while it is up.
-It says where the API is (API_HOST, API_PORT; /docs describes it) and, the first
-time, its first key, which is shown once and kept nowhere.
+Start the local stack until Ctrl-C: Postgres (below MARKMILL_HOME, unless
+DATABASE_URL is set), a worker, a supervisor and the API. Runs that were started
+with --detach, and runs that wait for an answer, continue while the stack is up.
+The command prints the address of the API (API_HOST, API_PORT; /docs describes
+it). The first time, it also prints the first key. The key is shown only once.
 
-  --detach    in the background; 'markmill down' stops it
-  --new-key   starts nothing: makes another key of an owner and operator over
-              the database, for when the first one is lost, and shows it once
+  --detach    run in the background; 'markmill down' stops the stack
+  --new-key   start nothing; create another key for an owner and operator, in
+              case the first key is lost, and show it once
 
 Examples:
   markmill up
@@ -52,7 +52,7 @@ Examples:
     const home = resolve(terminal.cwd, config.home);
     const running = readUpFile(home);
     if (running !== null) {
-      terminal.err(`it is up already (process ${running.pid})`);
+      terminal.err(`the stack is already up (process ${running.pid})`);
       return exitCodes.success;
     }
     claimProjectHome(config, terminal.cwd, terminalLog(terminal));
@@ -70,7 +70,7 @@ async function makeKey(terminal: Terminal): Promise<number> {
       defaultTenant,
       { name: "markmill up --new-key", requestId: "", address: "" },
     );
-    terminal.err("a key of an owner and operator, shown this once and kept nowhere:");
+    terminal.err("key of an owner and operator (shown only this once):");
     terminal.out(secret);
     return exitCodes.success;
   } finally {
@@ -107,7 +107,7 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
     terminal.err(`up: ${database}, a worker, a supervisor and the API (process ${process.pid}). Ctrl-C stops it.`);
     if (tell === null) tellApi(api, terminal);
     await Promise.race([aborted(interrupts.signal), api.lost]);
-    terminal.err("stopping: finishing what is under way (Ctrl-C again stops at once)");
+    terminal.err("stopping: finishing the running steps (press Ctrl-C again to stop at once)");
     health?.isStopping();
     await api.close();
     return exitCodes.success;
@@ -127,8 +127,8 @@ function tellApi(
   { url, firstKey }: { readonly url: string; readonly firstKey: string | null },
   terminal: Terminal,
 ): void {
-  terminal.err(`api: ${url}   its description: ${url}/docs`);
-  if (firstKey !== null) terminal.err(`first key, shown this once and kept nowhere: ${firstKey}`);
+  terminal.err(`api: ${url}   documentation: ${url}/docs`);
+  if (firstKey !== null) terminal.err(`first key (shown only this once): ${firstKey}`);
 }
 
 async function startDetached(home: string, terminal: Terminal): Promise<number> {
@@ -140,7 +140,7 @@ async function startDetached(home: string, terminal: Terminal): Promise<number> 
   try {
     while (identifyProcess(pid) !== null && performance.now() < deadline) {
       if (readUpFile(home)?.pid === pid) {
-        terminal.err(`up: process ${pid}, its words in ${log}. 'markmill down' stops it.`);
+        terminal.err(`up: process ${pid}, log ${log}. 'markmill down' stops it.`);
         tellApi(JSON.parse(readFileSync(told, "utf8")), terminal);
         return exitCodes.success;
       }
@@ -153,6 +153,6 @@ async function startDetached(home: string, terminal: Terminal): Promise<number> 
   throw new CommandError(
     "UP_FAILED",
     `The stack did not start:\n${said}`,
-    `Run 'markmill up' to see it happen; the log is ${log}.`,
+    `Run 'markmill up' in the foreground, or read the log ${log}.`,
   );
 }

@@ -10,15 +10,15 @@ export const validate: Command = {
   help: `Usage: markmill validate FILE… [--strict] [--json] [--root DIR]
                               [--submission PATH]
 
-Checks workflow files with everything they include and call, and tells all
-findings at once: where (file:line:column), what, why, and how to fix it.
+Validate workflow files and all files that they include or call. Print every
+finding with its place (file:line:column), its reason and its fix.
 
-  --strict     warnings count as errors
+  --strict     treat warnings as errors
   --submission PATH
-               files of this submission exist, as for a run with it
-  --json       one JSON object per run, for editors and CI
+               assume that the files of this submission exist, as in a run
+  --json       print one JSON object, for editors and CI
   --root DIR   the workflow folder; paths in the file may not leave it
-               (default: the working directory if the file lies below it)
+               (default: the working directory if it contains the file)
 
 Exit codes: 0 all valid, 2 wrong use, 6 at least one invalid.
 

@@ -11,17 +11,19 @@ import { withStack } from "../with-stack.ts";
 export const watch: Command = {
   help: `Usage: markmill watch RUN|BATCH [--json] [--no-names]
 
-Follows a run to its end: progress on stderr, its RESULT on stdout, the exit
-code of 'markmill run'. Where nobody works for the run, this command does, so
-an interrupted run continues where it was; what was paid for is kept.
+Follow a run to its end. Progress goes to stderr and its RESULT to stdout; the
+exit codes are those of 'markmill run'. If no worker works on the run, this
+command does, so it continues an interrupted run. No model call is paid for
+twice.
 
 Examples:
   markmill watch last
   markmill watch 0199f3a2 --json
-  markmill watch examples/class-roman      a class: its progress, then its table
+  markmill watch examples/class-roman   follow a class, then print its table
 
-  --json               one JSON object at the end
-  --no-names           of a class only counts, no names and grades: for logs`,
+  --json               print one JSON object at the end
+  --no-names           for a class: print only counts, without names and grades,
+                       so that the output is safe in a log`,
 
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, { json: { type: "boolean" }, "no-names": { type: "boolean" } });

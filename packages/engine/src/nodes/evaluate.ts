@@ -37,7 +37,7 @@ type Read =
 /** Reads a JSON object anywhere in the text. If it names several statuses, the one with the highest priority counts. */
 function readVerdict(text: string, statuses: readonly string[]): Read {
   const object = outermostObject(text);
-  if (object === null) return { ok: false, wrong: "The reply holds no JSON object." };
+  if (object === null) return { ok: false, wrong: "The reply contains no JSON object." };
   const given = [object.status].flat().filter((status) => typeof status === "string");
   const status = statuses.find((candidate) => given.includes(candidate));
   if (status === undefined) return { ok: false, wrong: `The status is none of ${statuses.join(", ")}.` };

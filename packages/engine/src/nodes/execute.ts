@@ -48,7 +48,7 @@ export const execute: NodeRule<ExecuteNode> = {
       writes.push({ to: "variable", name: TEST_RESULTS, text: outcome.tests, assigned: true });
     }
     if (outcome.commands === 0) {
-      warn(turn, "NO_COMMANDS", "RESULT held no code block with commands.", active.ref.node);
+      warn(turn, "NO_COMMANDS", "RESULT contained no code block with commands.", active.ref.node);
       const drawn = turn.graph.out.get(active.ref.node)?.some(({ edge }) => edge.on === "fail") ?? false;
       return { go: "on", on: drawn ? "fail" : "ok", writes, failure: failure("NO_COMMANDS") };
     }

@@ -24,7 +24,7 @@ export const set: NodeRule<SetNode> = {
     if (typeof value !== "string") return { go: "fail", failure: value };
     const { name } = node.target;
     if (name === "STATUS" && !runStatuses.includes(value)) {
-      const why = `STATUS may be ${runStatuses.join(", ")}, not '${value.slice(0, 40)}'.`;
+      const why = `STATUS must be ${runStatuses.join(", ")}, not '${value.slice(0, 40)}'.`;
       return { go: "fail", failure: failure("VALUE_INVALID", why) };
     }
     const problem = settingProblem(name, value);

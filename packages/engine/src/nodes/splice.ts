@@ -36,10 +36,10 @@ function fault(fragment: Fragment): string | null {
   if (ids.length === 0) return "The plan is empty.";
   for (const edge of fragment.edges) {
     if (!Object.hasOwn(fragment.nodes, edge.from) || !Object.hasOwn(fragment.nodes, edge.to)) {
-      return `The plan has an edge from '${edge.from}' to '${edge.to}', and not both exist.`;
+      return `The plan has an edge from '${edge.from}' to '${edge.to}', but not both nodes exist.`;
     }
   }
-  return headsOf(fragment).length === 0 || tailsOf(fragment).length === 0 ? "The plan goes in a circle." : null;
+  return headsOf(fragment).length === 0 || tailsOf(fragment).length === 0 ? "The plan contains a circle." : null;
 }
 
 /** Only an edge on ok, without a rerun, continues the flow. */

@@ -74,7 +74,7 @@ export class ArchiveEntries {
     return new SubmissionError(
       "SUBMISSION_NAME_INVALID",
       `The name '${showName(name)}' in ${showName(this.#archive)} ${why}.`,
-      "Rename it and pack the archive anew.",
+      "Rename it and create the archive again.",
     );
   }
 
@@ -84,9 +84,9 @@ export class ArchiveEntries {
       new SubmissionError(
         "SUBMISSION_ARCHIVE_ESCAPES",
         `The path ${showName(name)} in ${showName(this.#archive)} ${why}.`,
-        "Pack the archive anew, with paths below its top.",
+        "Create the archive again, with paths below its top.",
       );
-    if (name.includes("\0")) throw this.invalid(name, "holds a NUL");
+    if (name.includes("\0")) throw this.invalid(name, "contains a NUL");
     if (!name.isWellFormed() || name.includes("\ufffd")) throw this.invalid(name, "is not UTF-8");
     if (unix.startsWith("/") || /^[A-Za-z]:/.test(unix)) throw escapes("is absolute");
     const parts = unix.split("/").filter((part) => part !== "" && part !== ".");
@@ -124,9 +124,9 @@ export class ArchiveEntries {
     throw new SubmissionError(
       "SUBMISSION_ARCHIVE_CLASH",
       before.path === path
-        ? `${showName(path)} stands twice in ${showName(this.#archive)}.`
+        ? `${showName(path)} appears twice in ${showName(this.#archive)}.`
         : `${showName(before.path)} and ${showName(path)} in ${showName(this.#archive)} are one name on many systems.`,
-      "Rename one of them and pack the archive anew.",
+      "Rename one of them and create the archive again.",
     );
   }
 }

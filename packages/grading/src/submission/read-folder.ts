@@ -51,7 +51,7 @@ export async function readFolder(folder: string, { limits, without }: FolderOpti
     const seen = await lstat(place).catch(() => null);
     if (seen === null) throw changed(path);
     if (foreign.has(`${seen.dev}:${seen.ino}`)) {
-      dropped.push(`${showName(path)} belongs to Markmill and was left out`);
+      dropped.push(`${showName(path)} belongs to Markmill and was skipped`);
       return;
     }
     if (seen.isSymbolicLink()) {
@@ -59,7 +59,7 @@ export async function readFolder(folder: string, { limits, without }: FolderOpti
       if (target === null) throw changed(path);
       const text = decodeName(target);
       if (text === null || leadsOut(path, text)) {
-        dropped.push(`${showName(path)} is a link to ${showName(target)}, outside the submission, and was left out`);
+        dropped.push(`${showName(path)} is a link to ${showName(target)}, outside the submission, and was skipped`);
         return;
       }
       tally.addFile(path, 0);
@@ -127,7 +127,7 @@ async function namesIn(folder: string, path: string): Promise<string[]> {
       throw new SubmissionError(
         "SUBMISSION_NAME_INVALID",
         `In ${path === "" ? "the submission" : showName(path)}, the name ${showName(bytes)} is not UTF-8.`,
-        "Rename it, or leave it out.",
+        "Rename it, or remove it.",
       );
     })
     .sort();
@@ -154,14 +154,14 @@ async function identityOf(path: string): Promise<string> {
 
 function summed(dropped: readonly string[]): string[] {
   if (dropped.length <= MAX_NOTES) return [...dropped];
-  return [...dropped.slice(0, MAX_NOTES), `${dropped.length - MAX_NOTES} more entries were left out`];
+  return [...dropped.slice(0, MAX_NOTES), `${dropped.length - MAX_NOTES} more entries were skipped`];
 }
 
 function changed(path: string): SubmissionError {
   return new SubmissionError(
     "SUBMISSION_CHANGED",
     `${showName(path)} was changed while it was read.`,
-    "Read a submission that nobody is writing.",
+    "Read the submission when no program writes to it.",
   );
 }
 

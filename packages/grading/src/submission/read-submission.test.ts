@@ -74,7 +74,7 @@ describe("a submitted folder", () => {
       expect(listed(tar)).toEqual(["kept"]);
       expect({ files, notes }).toEqual({
         files: 1,
-        notes: [`answers is a link to ${target}, outside the submission, and was left out`],
+        notes: [`answers is a link to ${target}, outside the submission, and was skipped`],
       });
     },
   );
@@ -84,8 +84,8 @@ describe("a submitted folder", () => {
     symlinkSync("/\u001b[2J", join(folder, "a\u202eb"));
     const { notes } = await readSubmission(folder);
     expect(notes).toHaveLength(21);
-    expect(notes[0]).toBe("a\\u{202e}b is a link to /\\u{1b}[2J, outside the submission, and was left out");
-    expect(notes.at(-1)).toBe("11 more entries were left out");
+    expect(notes[0]).toBe("a\\u{202e}b is a link to /\\u{1b}[2J, outside the submission, and was skipped");
+    expect(notes.at(-1)).toBe("11 more entries were skipped");
   });
 
   it("loses files that are not the student's, with a note", async () => {
@@ -97,8 +97,8 @@ describe("a submitted folder", () => {
     expect(listed(tar).filter((name) => !name.endsWith("/"))).toEqual(expect.arrayContaining(["sub/.env"]));
     expect(tar.includes("KEY=1")).toBe(false);
     expect(notes).toEqual([
-      ".env belongs to Markmill and was left out",
-      ".markmill belongs to Markmill and was left out",
+      ".env belongs to Markmill and was skipped",
+      ".markmill belongs to Markmill and was skipped",
     ]);
   });
 
@@ -142,7 +142,7 @@ describe("a submitted folder", () => {
 
   it("is refused if it is not a folder", async () => {
     await expect(readSubmission(join(folder, "nowhere"))).rejects.toEqual(
-      refuses("SUBMISSION_REFUSED", /no folder or file/),
+      refuses("SUBMISSION_REFUSED", /no file or folder/),
     );
     execFileSync("mkfifo", [join(home, "pipe")]);
     await expect(readSubmission(join(home, "pipe"))).rejects.toEqual(refuses("SUBMISSION_REFUSED"));

@@ -32,7 +32,7 @@ export async function readEntries(path: string, options: SubmissionOptions = {})
   const { limits = defaultLimits, without = [] } = options;
   const found = await stat(path).catch(() => null);
   if (found === null) {
-    throw refused(`There is no folder or file ${showName(path)}.`, "Check the path of the submission.");
+    throw refused(`There is no file or folder ${showName(path)}.`, "Check the path of the submission.");
   }
   return found.isDirectory() ? await readFolder(path, { limits, without }) : await readOne(path, limits);
 }
@@ -75,7 +75,7 @@ export async function readArchive(name: string, bytes: Buffer, limits: Submissio
 function unsupported(name: string): SubmissionError {
   return new SubmissionError(
     "SUBMISSION_ARCHIVE_UNSUPPORTED",
-    `${showName(name)} is an archive of a kind that is not read here.`,
+    `${showName(name)} is an archive of an unsupported kind.`,
     "Unpack it and submit the folder, or pack it as zip, tar or tar.gz.",
   );
 }
@@ -88,7 +88,7 @@ async function readFileOf(path: string, limits: SubmissionLimits): Promise<Buffe
   try {
     const { size, isFile } = await handle.stat().then((found) => ({ size: found.size, isFile: found.isFile() }));
     if (!isFile) {
-      throw refused(`${showName(path)} is neither a folder nor a plain file.`, "Name what holds the submission.");
+      throw refused(`${showName(path)} is neither a folder nor a plain file.`, "Name a folder, an archive or a file.");
     }
     new Tally(basename(path), limits).addFile(basename(path), size);
     const bytes = await readWhole(handle, size);

@@ -47,8 +47,8 @@ export async function readTar(
     if (error instanceof SubmissionError) throw error;
     throw new SubmissionError(
       "SUBMISSION_ARCHIVE_BROKEN",
-      `${showName(archive)} is no whole tar archive (${showName(error instanceof Error ? error.message : String(error))}).`,
-      "Pack it anew, or submit the folder.",
+      `${showName(archive)} is not a complete tar archive (${showName(error instanceof Error ? error.message : String(error))}).`,
+      "Create it again, or submit the folder.",
       error,
     );
   }

@@ -60,11 +60,11 @@ export async function takeEntry(
   }
   if (kind !== "file") throw entries.link(name, kind);
   if (entry.isEncrypted() || !entry.canDecodeFileData()) {
-    const why = entry.isEncrypted() ? "is encrypted" : "is packed in a way that is not read here";
+    const why = entry.isEncrypted() ? "is encrypted" : "is packed with an unsupported method";
     throw new SubmissionError(
       "SUBMISSION_ARCHIVE_UNSUPPORTED",
       `${showName(name)} in ${showName(archive)} ${why}.`,
-      "Pack the archive anew, without a password.",
+      "Create the archive again, without a password.",
     );
   }
   const path = entries.beginFile(name);
@@ -131,8 +131,8 @@ export function broken(archive: string, cause: unknown): SubmissionError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new SubmissionError(
     "SUBMISSION_ARCHIVE_BROKEN",
-    `${showName(archive)} is no whole zip archive (${showName(why)}).`,
-    "Pack it anew, or submit the folder.",
+    `${showName(archive)} is not a complete zip archive (${showName(why)}).`,
+    "Create it again, or submit the folder.",
     cause,
   );
 }

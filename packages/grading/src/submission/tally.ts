@@ -42,7 +42,7 @@ export class Tally {
     throw new SubmissionError(
       "SUBMISSION_TOO_DEEP",
       `The path ${showName(path)} is longer than ${MAX_PATH_BYTES} bytes or has more than ${MAX_DEPTH} parts.`,
-      "Move it up, or leave it out.",
+      "Move it up, or remove it.",
     );
   }
 
@@ -60,8 +60,8 @@ export class Tally {
     const [largest] = [...this.#sizes].sort(([, one], [, other]) => other - one)[0] ?? [null];
     throw new SubmissionError(
       "SUBMISSION_TOO_LARGE",
-      `${showName(this.#source)} holds more than ${what}.`,
-      `Leave out what is not part of the submission${largest === null ? "" : `; most of it is in ${showName(largest)}`}.`,
+      `${showName(this.#source)} contains more than ${what}.`,
+      `Remove files that are not part of the submission${largest === null ? "" : `; most of it is in ${showName(largest)}`}.`,
     );
   }
 }

@@ -154,7 +154,7 @@ export function tellSkipped({ line, tag, reason, lines }: SkippedBlock): string 
     case "untagged among others":
       return `${block} was not run: it names no language and is not the only block`;
     case "empty":
-      return `${block} was not run: it holds no command`;
+      return `${block} was not run: it contains no command`;
     case "too long":
       return `${block} was not run: it is longer than ${MAX_BLOCK_BYTES} bytes`;
   }

@@ -31,16 +31,16 @@ export function translateEngineError(error: unknown, act: EngineAct): SandboxErr
   if (/no such image|not found: manifest/i.test(message)) {
     return new SandboxError(
       "SANDBOX_IMAGE_REFUSED",
-      `The image ${act.image ?? "of the session"} is not on the Docker host ${act.host}; images are never pulled on demand.`,
-      "Build or pull it there ahead (infra/images/sandbox), or take it off the allow-list.",
+      `The image ${act.image ?? "of the session"} is not on the Docker host ${act.host}, and Markmill never pulls images.`,
+      "Build or pull the image on that host (infra/images/sandbox), or remove it from the allow-list.",
       error,
     );
   }
   if (/unknown or invalid runtime|unknown runtime/i.test(message)) {
     return new SandboxError(
       "SANDBOX_LIMIT_UNSUPPORTED",
-      `The Docker host ${act.host} does not have the runtime that was asked for (${message}).`,
-      "Register it in the engine's daemon.json, or set no runtime.",
+      `The Docker host ${act.host} does not have the requested runtime (${message}).`,
+      "Register the runtime in the engine's daemon.json, or set no runtime.",
       error,
     );
   }
@@ -55,7 +55,7 @@ export function translateEngineError(error: unknown, act: EngineAct): SandboxErr
   if (/seccomp/i.test(message)) {
     return new SandboxError(
       "SANDBOX_SECCOMP_UNSUPPORTED",
-      `The Docker host ${act.host} does not take the system call filter (${message}).`,
+      `The Docker host ${act.host} does not support the system call filter (${message}).`,
       "Use an engine and kernel built with seccomp.",
       error,
     );
@@ -64,7 +64,7 @@ export function translateEngineError(error: unknown, act: EngineAct): SandboxErr
   return new SandboxError(
     "SANDBOX_ENGINE_FAILED",
     `The Docker host ${act.host} would not ${act.act} (${message}).`,
-    "See the engine's log on that host.",
+    "Read the engine's log on that host.",
     error,
   );
 }
@@ -95,7 +95,7 @@ export function engineUnreachable(host: string, why: string, cause?: unknown): S
   return new SandboxError(
     "SANDBOX_ENGINE_UNREACHABLE",
     `The Docker engine at ${host} does not answer (${why}).`,
-    "Start it, correct SANDBOX_HOSTS, or give this user access to its socket.",
+    "Start the engine, correct SANDBOX_HOSTS, or give this user access to its socket.",
     cause,
   );
 }
@@ -103,8 +103,8 @@ export function engineUnreachable(host: string, why: string, cause?: unknown): S
 export function sessionLost(session: string, cause?: unknown): SandboxError {
   return new SandboxError(
     "SANDBOX_SESSION_LOST",
-    `The container of session ${session} is gone; the command did not start.`,
-    "Open the session again: it is rebuilt from the submission.",
+    `The container of session ${session} no longer exists, so the command did not start.`,
+    "Open the session again. Markmill restores it from the submission.",
     cause,
   );
 }
@@ -112,7 +112,7 @@ export function sessionLost(session: string, cause?: unknown): SandboxError {
 export function outcomeUnknown(session: string, why: string, cause?: unknown): SandboxError {
   return new SandboxError(
     "SANDBOX_OUTCOME_UNKNOWN",
-    `Session ${session} was lost while a command ran in it (${why}): what the command did is not known.`,
+    `Session ${session} was lost while a command ran in it (${why}). The effects of the command are unknown.`,
     "Open the session again, and repeat the command only if the workflow says that is safe.",
     cause,
   );
@@ -130,7 +130,7 @@ export function launchFailed(session: string, said: string): SandboxError {
   return new SandboxError(
     "SANDBOX_START_FAILED",
     `A command of session ${session} could not be started (${plain(said)}).`,
-    "The image needs what every Debian has: bash, coreutils, findutils, tar, util-linux, perl-base; see infra/images/sandbox.",
+    "The image needs the standard programs of Debian: bash, coreutils, findutils, tar, util-linux, perl-base; see infra/images/sandbox.",
   );
 }
 
@@ -138,7 +138,7 @@ export function filesFailed(session: string, said: string): SandboxError {
   return new SandboxError(
     "SANDBOX_FILES_FAILED",
     `The files of session ${session} could not be moved (${plain(said)}).`,
-    "Check the archive, and that it fits the session's disk limit.",
+    "Check the archive and the session's disk limit.",
   );
 }
 
@@ -146,7 +146,7 @@ export function limitUnsupported(host: string, what: string): SandboxError {
   return new SandboxError(
     "SANDBOX_LIMIT_UNSUPPORTED",
     `The Docker host ${host} cannot enforce a limit: ${plain(what)}.`,
-    "Enable it on that host (kernel, cgroups), or remove the host from SANDBOX_HOSTS. No session starts without it.",
+    "Enable the limit on that host (kernel, cgroups), or remove the host from SANDBOX_HOSTS. No session starts without this limit.",
   );
 }
 
@@ -154,7 +154,7 @@ export function imageRefused(image: string, allowed: readonly string[]): Sandbox
   return new SandboxError(
     "SANDBOX_IMAGE_REFUSED",
     `The image ${plain(image)} is not on the allow-list.`,
-    allowed.length === 0 ? "Put an image on the allow-list." : `Use one of: ${allowed.join(", ")}.`,
+    allowed.length === 0 ? "Add the image to the allow-list." : `Use one of: ${allowed.join(", ")}.`,
   );
 }
 

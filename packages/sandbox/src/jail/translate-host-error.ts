@@ -9,7 +9,7 @@ const INSTALL =
 export function toolMissing(tools: readonly string[]): SandboxError {
   return new SandboxError(
     "SANDBOX_TOOL_MISSING",
-    `The jail needs ${tools.join(", ")}, not found on this machine.`,
+    `The jail needs ${tools.join(", ")}, which are missing on this machine.`,
     INSTALL,
   );
 }
@@ -25,7 +25,7 @@ export function architectureUnsupported(architecture: string): SandboxError {
 export function notLinux(platform: string): SandboxError {
   return new SandboxError(
     "SANDBOX_UNAVAILABLE",
-    `The jail is made of Linux namespaces; this is ${platform}.`,
+    `The jail needs Linux namespaces, but this machine runs ${platform}.`,
     "Use the Docker sandbox (--sandbox docker).",
   );
 }
@@ -42,7 +42,7 @@ export function programInvalid(name: string, path: string): SandboxError {
   return new SandboxError(
     "SANDBOX_SESSION_INVALID",
     `The program ${JSON.stringify(name)} at ${JSON.stringify(path)} cannot be shown in a jail.`,
-    "Give a plain name and the whole path of an executable file.",
+    "Use a plain name and the full path of an executable file.",
   );
 }
 
@@ -91,7 +91,7 @@ export function translateLaunchFailure(said: string): SandboxError {
     return new SandboxError(
       "SANDBOX_CGROUP_REFUSED",
       `A process could not enter its cgroup (${text}).`,
-      "Retry; if it stays, remove the session.",
+      "Retry. If the problem remains, remove the session.",
     );
   }
   return new SandboxError(
@@ -105,7 +105,7 @@ export function sessionLost(id: string): SandboxError {
   return new SandboxError(
     "SANDBOX_SESSION_LOST",
     `The session ${id} ended while it was in use.`,
-    "Open it again: it is rebuilt from its files and state.",
+    "Open the session again. Markmill restores it from its files and state.",
   );
 }
 
@@ -113,7 +113,7 @@ export function sessionBusy(id: string): SandboxError {
   return new SandboxError(
     "SANDBOX_SESSION_BUSY",
     `Another worker runs a command in session ${id}.`,
-    "Wait for it, or end the session.",
+    "Wait for the command, or end the session.",
   );
 }
 
@@ -125,6 +125,6 @@ export function killFailed(id: string): SandboxError {
   return new SandboxError(
     "SANDBOX_KILL_FAILED",
     `Processes of session ${id} survived SIGKILL.`,
-    "The session was ended; look for processes in uninterruptible sleep.",
+    "The session was ended. Check for processes in uninterruptible sleep.",
   );
 }

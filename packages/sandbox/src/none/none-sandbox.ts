@@ -365,7 +365,7 @@ function failed(what: string): SandboxError {
 function judgeUnprotected(): SandboxError {
   return new SandboxError(
     "SANDBOX_JUDGE_UNPROTECTED",
-    "The workflow judges in a session of its own, and --sandbox none has no walls between judge and student.",
+    "The workflow needs a judge session, but --sandbox none does not separate the judge from the student.",
     "Use --sandbox docker or --sandbox jail.",
   );
 }

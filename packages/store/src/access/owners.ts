@@ -18,14 +18,14 @@ import { defaultTenant } from "./tenant-ids.ts";
 export async function keepAnOwner(client: PoolClient, tenant: string, lasting: boolean): Promise<void> {
   await client.query("select 1 from tenants where id = $1 for update", [tenant]);
   if (await isLeft(client, "owner", tenant, lasting)) return;
-  throw new StoreError("STORE_LAST_OWNER", `Nobody would be left who owns the tenant${lasting ? forGood : ""}.`);
+  throw new StoreError("STORE_LAST_OWNER", `The tenant would have no owner${lasting ? forGood : ""}.`);
 }
 
 /** The same for the role ops, in any tenant. One lock covers all tenants. */
 export async function keepAnOperator(client: PoolClient, lasting: boolean): Promise<void> {
   await client.query("select 1 from tenants where id = $1 for update", [defaultTenant]);
   if (await isLeft(client, "ops", null, lasting)) return;
-  throw new StoreError("STORE_LAST_OPS", `Nobody would be left who has the role ops${lasting ? forGood : ""}.`);
+  throw new StoreError("STORE_LAST_OPS", `No one would have the role ops${lasting ? forGood : ""}.`);
 }
 
 const forGood = " for longer than until a key expires";

@@ -19,7 +19,7 @@ export async function listTenants(database: Database): Promise<readonly Tenant[]
 
 /** null: the id is taken. */
 export async function createTenant(database: Database, id: string, name: string): Promise<Tenant | null> {
-  if (!isTenantId(id)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(id)} is no id of a tenant.`);
+  if (!isTenantId(id)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(id)} is not an id of a tenant.`);
   const rows = await queryDatabase<Tenant>(
     database,
     "Making a tenant",
@@ -39,7 +39,7 @@ export async function openTenant(
   owner: NewKey,
   by: KeyMaker,
 ): Promise<{ readonly tenant: Tenant; readonly made: MadeKey } | null> {
-  if (!isTenantId(id)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(id)} is no id of a tenant.`);
+  if (!isTenantId(id)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(id)} is not an id of a tenant.`);
   const secret = makeSecret("mm");
   const [row] = await queryDatabase<Key & { readonly openedAt: Date }>(
     database,

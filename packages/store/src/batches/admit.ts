@@ -169,7 +169,7 @@ async function tendRuns(
   await eachOf(astray, async ({ batch: { id, state, reason }, run, replaced, held }) => {
     try {
       if (state === "cancelled" || replaced) {
-        await cancelRun(store, run, replaced ? "A newer try of the same work took its place." : reason);
+        await cancelRun(store, run, replaced ? "A newer grading attempt of the same submission replaced it." : reason);
       } else await options.enqueue((await resumeTree(store, run)).jobs);
       if (held) going.set(id, (going.get(id) ?? 0) + 1);
     } catch (error) {
@@ -269,7 +269,7 @@ async function requestOf({ definitions }: RunCreator, one: Unmade) {
 /** The run's history shows which commit was graded. */
 function commitNotes(commit: WorkCommit | null): NonNullable<NewRun["notes"]> {
   if (commit === null) return [];
-  const message = `The work is commit ${commit.hash} of ${commit.at ?? "an unknown time"}.`;
+  const message = `The submission is commit ${commit.hash} of ${commit.at ?? "an unknown time"}.`;
   return [{ code: "SUBMISSION_NOTE", message }];
 }
 

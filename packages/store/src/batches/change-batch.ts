@@ -224,7 +224,7 @@ async function checkMarks(
     const count = bare.reduce((sum, { works }) => sum + works, 0);
     throw new StoreError(
       "STORE_BATCH_REFUSED",
-      `${count} of the works have no marks that could stand beside ${criterion}. Regrade those as a whole.`,
+      `${count} of the submissions have no marks that could be kept with ${criterion}. Regrade these submissions as a whole.`,
     );
   }
   const read = async (hash: string) => {
@@ -244,7 +244,7 @@ function checkCriterion({ criteria }: Rubric, id: string): void {
     throw new StoreError("STORE_BATCH_REFUSED", `The rubric has no criterion ${JSON.stringify(id)}; it has ${known}.`);
   }
   if (found.source.is === "human")
-    throw new StoreError("STORE_BATCH_REFUSED", `${id} is graded by a person, so nothing grades it anew.`);
+    throw new StoreError("STORE_BATCH_REFUSED", `${id} is graded by a person, so it cannot be regraded.`);
 }
 
 /** `keys` null: the whole batch. */
@@ -277,7 +277,7 @@ export async function tryAgain(
       if (!(await gradesBy(definition, found[0].rubric))) {
         throw new StoreError(
           "STORE_BATCH_REFUSED",
-          "The workflow grades by another rubric than the batch has. Save the batch with that rubric first, then regrade.",
+          "The workflow has another rubric than the batch. Save the batch with that rubric first, then regrade.",
         );
       }
       if (criterion !== null) {

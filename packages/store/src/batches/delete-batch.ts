@@ -86,7 +86,7 @@ async function deleteItsRuns(database: Database, tenant: string, id: string): Pr
       await queryDatabase(database, doing, "update batches set deleting_at = null where tenant = $1 and id = $2", [
         ...[tenant, id],
       ]);
-      throw new StoreError("STORE_RUN_OPEN", `A run of batch ${id} has just begun.`);
+      throw new StoreError("STORE_RUN_OPEN", `A run of batch ${id} has just started.`);
     }
     await deleteRuns(
       database,

@@ -50,10 +50,12 @@ export async function recordGrade(
     const before = request === null ? null : await eventOfKey(database, id, request);
     if (before !== null) return before;
     const work = await reader.work(id, said.work);
-    if (work === null) throw new StoreError("STORE_NOT_FOUND", `There is no work ${JSON.stringify(said.work)}.`);
+    if (work === null) throw new StoreError("STORE_NOT_FOUND", `There is no submission ${JSON.stringify(said.work)}.`);
     const stands = work.proposal?.try ?? 0;
     if (said.try !== undefined && said.try !== stands) {
-      throw refused(`It was said of try ${said.try}, and try ${stands} stands now. Look at the work again.`);
+      throw refused(
+        `You have read grading attempt ${said.try}, but grading attempt ${stands} is the current one. Read the submission again.`,
+      );
     }
     if (said.seen !== undefined && said.seen !== "any" && !said.seen.includes(work.etag)) {
       throw new StoreError("STORE_GRADE_CHANGED", "The grade of the work has changed since it was read.");
@@ -74,7 +76,7 @@ function studentsOf({ by, countsFor }: BatchWork, { kind, students }: NewGradeEv
     throw new StoreError("STORE_GRADE_INVALID", "Only a release can name students.");
   }
   const stranger = students?.find((key) => !by.includes(key));
-  if (stranger !== undefined) throw refused(`${JSON.stringify(stranger)} did not hand in this work.`);
+  if (stranger !== undefined) throw refused(`${JSON.stringify(stranger)} did not hand in this submission.`);
   return students ?? countsFor ?? by;
 }
 
@@ -151,7 +153,7 @@ async function append(database: Database, id: string, decision: Decided): Promis
       );
       const [batch] = batches;
       if (batch === undefined) throw noBatch(id);
-      if (batch.deleting) throw refused("The class is being deleted, so nothing more is said of its grades.");
+      if (batch.deleting) throw refused("The class is being deleted, so its grades cannot be changed.");
       const { rows: works } = await client.query<{ hash: string | null }>(
         "select coalesce(hash, content ->> 'hash') as hash from batch_works where batch_id = $1 and key = $2 for update",
         [id, said.work],
@@ -212,7 +214,7 @@ export async function listGradeEvents(
   const limit = Math.max(1, Math.min(page.limit ?? 200, 1_000));
   const after = page.after ?? "0";
   if (!/^\d{1,15}$/.test(after))
-    throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(after)} is no key of a page here.`);
+    throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(after)} is not a page key of this list.`);
   const rows = await queryDatabase<{ event: GradeEvent }>(
     database,
     "Listing grade events",

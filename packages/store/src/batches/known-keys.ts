@@ -84,10 +84,10 @@ function askedAs(questions: readonly IdentityQuestion[]): string {
     const could = stored.map(({ name, key }) => `${name} (${key})`).join(" or ");
     return stored.length === 0
       ? `${incoming.name} (${incoming.key}): ${why}`
-      : `${incoming.name} (${incoming.key}) could be ${could}, who is stored: ${why}`;
+      : `${incoming.name} (${incoming.key}) could be ${could}, who is a stored student: ${why}`;
   });
   const more = questions.length > mostAsked ? ` And ${questions.length - mostAsked} more.` : "";
-  return `${asked.join(". ")}.${more} Say of each member who it was: the stored key, or null for somebody new. Nothing was saved.`;
+  return `${asked.join(". ")}.${more} Nothing was saved. For each student, send the stored key, or null for a new student.`;
 }
 
 function freeKey(wanted: string, taken: ReadonlySet<string>): string {

@@ -164,7 +164,7 @@ function readKey(key: string | undefined): { readonly micros: string; readonly i
   if (key === undefined) return null;
   const [, micros, id] = /^(\d{1,17})-(.+)$/.exec(key) ?? [];
   if (micros !== undefined && id !== undefined) return { micros, id };
-  throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is no key of a page here.`);
+  throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is not a page key of this list.`);
 }
 
 export async function listMembers(

@@ -221,7 +221,7 @@ function whyUngradable(content: WorkContent): string {
     case "undecided":
       return content.message;
     case "empty":
-      return "Nothing was handed in that could be graded.";
+      return "The submission contains nothing that can be graded.";
     case "taken":
       return "";
   }

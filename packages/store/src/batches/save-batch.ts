@@ -158,15 +158,16 @@ function check({ key, concurrency = 1, members, works, whole, span }: Omit<NewBa
     }
   }
   if (typeof whole !== "object") {
-    if (span !== undefined) refuse("A span is one of keys, and there are none.");
+    if (span !== undefined) refuse("A span needs keys, but the request contains none.");
     return;
   }
   const all = new Set(whole);
   // A key outside the span would stop counting, although the sender meant it for another span.
   const strange = whole.find((one) => !isWithin(one, span));
-  if (strange !== undefined) refuse(`The key ${JSON.stringify(strange)} is not in the span it is named for.`);
+  if (strange !== undefined) refuse(`The key ${JSON.stringify(strange)} is outside the span of the request.`);
   const left = works.find((work) => isWithin(work.key, span) && !all.has(work.key));
-  if (left !== undefined) refuse(`The work ${JSON.stringify(left.key)} is saved, and is not among the whole.`);
+  if (left !== undefined)
+    refuse(`The work ${JSON.stringify(left.key)} is saved, but is not in the list of all submissions.`);
 }
 
 function isWithin(key: string, { after, upTo }: KeySpan = { after: null, upTo: null }): boolean {
@@ -176,7 +177,10 @@ function isWithin(key: string, { after, upTo }: KeySpan = { after: null, upTo: n
 
 export function checkConcurrency(runs: number): void {
   if (Number.isInteger(runs) && runs >= 1 && runs <= mostConcurrency) return;
-  throw new StoreError("STORE_BATCH_REFUSED", `Between 1 and ${mostConcurrency} runs can go on at once, not ${runs}.`);
+  throw new StoreError(
+    "STORE_BATCH_REFUSED",
+    `Between 1 and ${mostConcurrency} runs can run at the same time, not ${runs}.`,
+  );
 }
 
 async function query<Row extends object>(client: PoolClient, text: string, values: readonly unknown[]): Promise<Row[]> {
@@ -271,7 +275,7 @@ async function nameWorks(
     const [first] = by;
     const stranger = by.find((one) => !members.has(one));
     if (first === undefined || stranger !== undefined) {
-      const who = first === undefined ? "nobody" : `${JSON.stringify(stranger)}, who is not among the members`;
+      const who = first === undefined ? "nobody" : `${JSON.stringify(stranger)}, who is not a student of the class`;
       throw new StoreError("STORE_BATCH_REFUSED", `The work ${JSON.stringify(key)} is by ${who}.`);
     }
     const alone = by.length === 1 ? members.get(first) : undefined;

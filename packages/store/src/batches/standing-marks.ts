@@ -36,13 +36,13 @@ export async function isReworded(
   const { changedCriteria } = await import("@markmill/grading");
   const [old, present] = [await rubricOf(before, read), await rubricOf(now, read)];
   if (old === null || present === null) {
-    throw refused("The rubric that the marks were made by is no longer known, so none of them can stand.");
+    throw refused("The rubric of the marks is no longer stored, so no mark can be kept.");
   }
   const changed = changedCriteria(old, present);
   const others = changed.filter((id) => id !== criterion);
   if (others.length > 0) {
     throw refused(
-      `Only ${criterion} was asked for, but ${others.join(", ")} of the rubric changed too since these works were graded, so those marks do not stand.`,
+      `Only ${criterion} was selected, but ${others.join(", ")} of the rubric changed too since these submissions were graded, so those marks cannot be kept.`,
     );
   }
   return changed.includes(criterion);
@@ -73,5 +73,5 @@ async function rubricOf(
 }
 
 function refused(message: string): StoreError {
-  return new StoreError("STORE_BATCH_REFUSED", `${message} Regrade the whole works: leave --only-criterion out.`);
+  return new StoreError("STORE_BATCH_REFUSED", `${message} Regrade the whole submissions: remove --only-criterion.`);
 }

@@ -115,7 +115,7 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
     if (standing === undefined || !hasMarks(grade)) {
       throw new StoreError(
         "STORE_BATCH_REFUSED",
-        `Run ${rootId} is for ${criterion} alone, and the work has no marks that could stand beside it. Regrade the whole work.`,
+        `Run ${rootId} is for ${criterion} alone, but the submission has no marks that could be kept. Regrade the whole submission.`,
       );
     }
     const read = (hash: string) => definitions.find({ tenant, hash });
@@ -150,7 +150,7 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
     const row = await rowOf(rootId);
     if (row === undefined || row.batch === null) return null;
     if (row.found === null || row.own === null) {
-      throw new StoreError("STORE_NOT_FOUND", `The class that run ${rootId} belongs to is gone.`);
+      throw new StoreError("STORE_NOT_FOUND", `The class that run ${rootId} belongs to no longer exists.`);
     }
     const { settings, own } = row;
     const { members, people, pseudonyms } = await rosterOf(row.batch, row.roster);

@@ -59,13 +59,16 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
   const parts = createPostgresBlobs(database);
   const s3 = settings.s3 === null ? null : createS3Blobs(settings.s3);
   if (settings.kind === "s3" && s3 === null)
-    throw new StoreError("STORE_BUCKET_REFUSED", "There are no settings of the bucket.");
+    throw new StoreError("STORE_BUCKET_REFUSED", "The settings of the bucket are missing.");
   const into = settings.kind === "s3" && s3 !== null ? s3 : parts;
 
   function at(place: BlobPlace): BlobStore {
     const store = place === "s3" ? s3 : parts;
     if (store !== null) return store;
-    throw new StoreError("STORE_BUCKET_REFUSED", "The blob is in a bucket, and there are no settings of one.");
+    throw new StoreError(
+      "STORE_BUCKET_REFUSED",
+      "The blob is in a bucket, but the settings of the bucket are missing.",
+    );
   }
 
   async function saveObject(tenant: string, content: AsyncIterable<Uint8Array>, mostBytes: number): Promise<BlobInfo> {
@@ -98,8 +101,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
       object,
     ]);
     const [named] = rows;
-    if (named === undefined)
-      throw new StoreError("STORE_BUSY", "Storing a blob took so long that its bytes were given up.");
+    if (named === undefined) throw new StoreError("STORE_BUSY", "Storing a blob took too long and was stopped.");
     return named;
   }
 
@@ -148,7 +150,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
       for await (const piece of content) pieces.push(piece);
       const bytes = Buffer.concat(pieces);
       if (createHash("sha256").update(bytes).digest("hex") === hash) return bytes;
-      throw new StoreError("STORE_BLOB_LOST", `The bytes of blob ${hash} are not those that were stored.`);
+      throw new StoreError("STORE_BLOB_LOST", `The bytes of blob ${hash} have changed since they were stored.`);
     },
     stream,
     async deleteLoose(limit = 100) {

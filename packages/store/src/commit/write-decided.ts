@@ -87,7 +87,7 @@ async function writeWithCallees(
     }
     const orphans = await lockOrphans(client, definitions, [...moved]);
     wave = [...orphans.values()].flatMap((child) => {
-      const message = "The run that called this one went on without it.";
+      const message = "The calling run continued without this run.";
       const event: Event = { type: "run.cancelled", at: clock.now(), seed: 0, message };
       return decideEvent(child, event, null) ?? [];
     });

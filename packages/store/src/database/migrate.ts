@@ -66,13 +66,13 @@ async function apply(client: PoolClient, migrations: readonly Migration[]): Prom
     if (migration === undefined) {
       throw new StoreError(
         "STORE_SCHEMA_NEWER",
-        `The database holds migration ${row.name}, which this program does not know.`,
+        `The database contains migration ${row.name}, which this program does not know.`,
       );
     }
     if (migration.checksum !== row.checksum) {
       throw new StoreError(
         "STORE_SCHEMA_CHANGED",
-        `Migration ${row.name} differs from the one this database was made with.`,
+        `Migration ${row.name} differs from the migration of this database.`,
       );
     }
   }

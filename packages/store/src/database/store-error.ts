@@ -4,26 +4,26 @@ import { isSystemError } from "@markmill/base";
 export const storeErrorCodes = {
   STORE_UNREACHABLE: {
     means: "Postgres does not answer, or the connection was lost.",
-    fix: "Check that Postgres runs and that DATABASE_URL names its host and port.",
+    fix: "Check that Postgres runs and that DATABASE_URL contains its host and port.",
   },
   STORE_REFUSED: {
-    means: "Postgres refuses the login, knows no such database, or the user lacks a permission.",
+    means: "Postgres refuses the login, the database does not exist, or the user lacks a permission.",
     fix: "Check the user, the password and the database name in DATABASE_URL, and that the user may create a schema there.",
   },
   STORE_UNTRUSTED: {
     means: "The certificate of the Postgres server is not trusted, or the server has no TLS.",
-    fix: "Name the certificate of the authority that signed it in NODE_EXTRA_CA_CERTS, and use the host name that the certificate has. For a server without TLS take sslmode out of DATABASE_URL.",
+    fix: "Set NODE_EXTRA_CA_CERTS to the certificate of the signing authority, and use the host name of the certificate. For a server without TLS, remove sslmode from DATABASE_URL.",
   },
   STORE_FULL: {
     means: "The disk of the database server is full.",
-    fix: "Free disk space on the database server. Nothing that was committed is lost.",
+    fix: "Free disk space on the database server. No committed data is lost.",
   },
   STORE_BUSY: {
-    means: "Postgres has no connection left, or two transactions were in each other's way.",
-    fix: "Postgres has no connection left: raise max_connections, or start fewer workers.",
+    means: "Postgres has no free connection, or two transactions blocked each other.",
+    fix: "Raise max_connections, or start fewer workers.",
   },
   STORE_READ_ONLY: {
-    means: "The server takes no writes: it is a standby, or is being replaced.",
+    means: "The server refuses writes, because it is a standby or is being replaced.",
     fix: "Point DATABASE_URL at the primary server, not at a standby.",
   },
   STORE_READ_ONLY_SETTING: {
@@ -36,103 +36,102 @@ export const storeErrorCodes = {
   },
   STORE_VERSION: { means: "The Postgres server is too old.", fix: "Use a Postgres server of version 14 or newer." },
   STORE_ENCODING: {
-    means: "The database does not keep texts as UTF-8.",
+    means: "The encoding of the database is not UTF-8.",
     fix: "Create a database with the encoding UTF8 (`create database markmill encoding 'UTF8' template template0`), and name it in DATABASE_URL.",
   },
   STORE_SCHEMA_NEWER: {
-    means: "A newer Markmill has migrated this database.",
+    means: "A newer version of Markmill has migrated this database.",
     fix: "Update Markmill to the version that migrated this database, or use another database.",
   },
   STORE_SCHEMA_CHANGED: {
-    means: "A migration that was applied is not the one this Markmill has.",
+    means: "An applied migration differs from the migration file of this Markmill version.",
     fix: "Restore the migration files of this Markmill version; applied migrations never change.",
   },
   STORE_SCHEMA_MISSING: {
-    means: "The tables of Markmill are not there.",
+    means: "The tables of Markmill do not exist.",
     fix: "Run any Markmill command that starts the store once, or `markmill doctor`.",
   },
   STORE_STATE_NEWER: {
-    means: "The run was written by a newer Markmill, in a form that this one does not know.",
-    fix: "A newer Markmill works on this run: leave it to its workers, or update this one.",
+    means: "A newer version of Markmill has written the run in a format that this version does not know.",
+    fix: "Let workers of the newer version continue the run, or update this Markmill.",
   },
   STORE_TOO_LARGE: {
-    means: "A text or a file is larger than may be stored.",
+    means: "A text or a file is too large.",
     fix: "Store less with this run, or let the operator raise the ceiling.",
   },
   STORE_NOT_FOUND: {
     means: "There is no run, batch, definition or file with this id.",
-    fix: "Check the id; `markmill status` lists what there is.",
+    fix: "Check the id. `markmill status` lists the latest runs.",
   },
   STORE_NO_FORK: {
-    means: "The run cannot be taken up at this point.",
-    fix: "Name another node that the run came to (`markmill logs RUN` shows them), or START for all of it again.",
+    means: "The run cannot be retried from this point.",
+    fix: "Name another node that the run has visited (`markmill logs RUN` lists them), or START for the whole run.",
   },
   STORE_RUN_OPEN: { means: "The run has not ended.", fix: "Cancel the run first, or wait for its end." },
-  STORE_RUN_CALLED: { means: "The run was called by another one.", fix: "Name the run that called it." },
+  STORE_RUN_CALLED: { means: "Another run called this run.", fix: "Name the run that called it." },
   STORE_KEY_REUSED: {
     means: "The idempotency key was used for another request.",
     fix: "Send another idempotency key with another request.",
   },
   STORE_PAGE_KEY: {
-    means: "The key of a page is not one of this list.",
-    fix: "Send `next` of the page before as it is, or none for the first page.",
+    means: "The page key does not belong to this list.",
+    fix: "Send the unchanged `next` of the previous page, or no key for the first page.",
   },
   STORE_LAST_OWNER: {
-    means: "Nobody would be left who owns the tenant.",
+    means: "The tenant would have no owner.",
     fix: "Make another user or key an owner first.",
   },
   STORE_LAST_OPS: {
-    means: "Nobody would be left who keeps the installation.",
+    means: "The installation would have no operator.",
     fix: "Give another user or key the role ops first.",
   },
   STORE_ID_TAKEN: {
-    means: "A run cannot get this id.",
-    fix: "Let the store draw the run's id, or draw another one.",
+    means: "The id of the run is already used.",
+    fix: "Let the store create the run's id, or use another id.",
   },
   STORE_TENANT_ID: {
-    means: "The text is no id of a tenant.",
-    fix: "An id has 1 to 63 letters, digits, dots, hyphens and underscores, and begins with a letter or digit.",
+    means: "The text is not a valid id of a tenant.",
+    fix: "Use 1 to 63 letters, digits, dots, hyphens and underscores, and start with a letter or digit.",
   },
   STORE_BATCH_REFUSED: {
-    means: "A batch cannot be saved or changed as it was asked for.",
-    fix: "Correct what the message names; nothing was changed.",
+    means: "The batch cannot be saved or changed with these values.",
+    fix: "Nothing was changed. Correct the problem in the message.",
   },
   STORE_GRADE_INVALID: {
-    means:
-      "A grade was given a value that it cannot have: points beyond the criterion, an unknown criterion, no reason.",
-    fix: "Correct what the message names; the grade stands as it was.",
+    means: "The grade has an invalid value: too many points, an unknown criterion, or no reason.",
+    fix: "The grade was not changed. Correct the problem in the message.",
   },
   STORE_GRADE_REFUSED: {
-    means: "What was said of a grade cannot be taken.",
-    fix: "Correct what the message names; the grade stands as it was.",
+    means: "The change of the grade is not possible now.",
+    fix: "The grade was not changed. Correct the problem in the message.",
   },
   STORE_GRADE_CHANGED: {
-    means: "The grade of the work has changed since it was read.",
-    fix: "Read the work again, then decide again; nothing was changed.",
+    means: "The grade of the submission has changed since it was read.",
+    fix: "Nothing was changed. Read the submission again, then decide again.",
   },
   STORE_GRADE_UNSEEN: {
-    means: "The request would replace or take back a mark of another person without saying that it was seen.",
-    fix: "Look at that mark. To replace it, say so: `--replace ID` on the command line, `If-Match` in the API.",
+    means: "The request would replace or take back a mark of another person without a confirmation.",
+    fix: "Read that mark. To replace it, confirm: `--replace ID` on the command line, `If-Match` in the API.",
   },
   STORE_BLOB_LOST: {
-    means: "The bytes of a file are not where they were stored, or are others.",
-    fix: "Store the file again. If this happens again, look who else deletes from the database or the bucket.",
+    means: "The stored bytes of a file are missing or have changed.",
+    fix: "Store the file again. If this happens again, check which other programs delete data from the database or the bucket.",
   },
   STORE_BUCKET_REFUSED: {
-    means: "The S3 server refuses the request, or there are no settings of the bucket in which a file is.",
-    fix: "Check S3_ENDPOINT, S3_BUCKET, S3_REGION and the keys; the bucket has to exist.",
+    means: "The S3 server refuses the request, or the settings for the bucket of a file are missing.",
+    fix: "Check S3_ENDPOINT, S3_BUCKET, S3_REGION and the keys, and that the bucket exists.",
   },
   STORE_BUCKET_UNREACHABLE: {
     means: "The S3 server does not answer.",
-    fix: "Check that the S3 server runs and that S3_ENDPOINT names its host and port.",
+    fix: "Check that the S3 server runs and that S3_ENDPOINT contains its host and port.",
   },
   STORE_SERVER_FAULT: {
-    means: "Postgres reports a fault of its own: an internal error, or trouble with its files.",
-    fix: "Look into the log of the Postgres server, and check its disk. Nothing that was committed is lost by Markmill.",
+    means: "Postgres reports an internal error or a problem with its files.",
+    fix: "Read the log of the Postgres server, and check its disk. Markmill loses no committed data.",
   },
   STORE_BUG: {
-    means: "Postgres refused a statement of ours.",
-    fix: "This is a defect in Markmill: please report it with this message.",
+    means: "Postgres refused a statement of Markmill.",
+    fix: "This is a defect in Markmill. Please report it with this message.",
   },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 

@@ -35,7 +35,7 @@ export function unfitServer({ version, standby, readOnly, encoding, processes }:
       "DATABASE_URL leads to a connection pooler (such as PgBouncer) in transaction or statement mode: a connection does not keep its session.",
     );
   }
-  if (standby) return new StoreError("STORE_READ_ONLY", "The Postgres server is a standby: it takes no writes.");
+  if (standby) return new StoreError("STORE_READ_ONLY", "The Postgres server is a standby and refuses writes.");
   if (readOnly) {
     return new StoreError(
       "STORE_READ_ONLY_SETTING",

@@ -102,7 +102,7 @@ function after(key: string | undefined, p: Parameter): string[] {
   if (key === undefined) return [];
   const [, micros, id] = /^(\d{1,17})-(.+)$/.exec(key) ?? [];
   if (micros === undefined || id === undefined)
-    throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is no key of a page here.`);
+    throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is not a page key of this list.`);
   const time = `timestamptz 'epoch' + ${p(micros)}::bigint * interval '1 microsecond'`;
   return [`(r.created_at, r.id) < (${time}, ${p(id)}::text)`];
 }

@@ -151,6 +151,6 @@ function placed(size: string, order: string): string {
 /** Parses the key from which a page continues. */
 export function keyOf(key: string, pattern: RegExp): RegExpExecArray {
   const parts = pattern.exec(key);
-  if (parts === null) throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is no key of a page here.`);
+  if (parts === null) throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is not a page key of this list.`);
   return parts;
 }

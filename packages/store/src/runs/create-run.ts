@@ -208,7 +208,7 @@ async function takeBlobs(
   }
   const bytes = found.reduce((sum, { size }) => sum + size, 0);
   if (bytes <= ceilings.blobBytes) return;
-  const message = `The run brings ${bytes} bytes of files; at most ${ceilings.blobBytes} are allowed (CEILING_BLOB_MB).`;
+  const message = `The run has ${bytes} bytes of files; at most ${ceilings.blobBytes} are allowed (CEILING_BLOB_MB).`;
   throw new StoreError("STORE_TOO_LARGE", message);
 }
 
@@ -241,7 +241,7 @@ async function existingRun(
     "select 1 from runs where tenant = $1 and id = $2",
     [tenant, id],
   );
-  if (rows.length === 0) throw new StoreError("STORE_ID_TAKEN", `There is a run ${id} already.`);
+  if (rows.length === 0) throw new StoreError("STORE_ID_TAKEN", `Run ${id} already exists.`);
   return madeBefore(creations, id);
 }
 

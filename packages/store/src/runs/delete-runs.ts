@@ -109,6 +109,9 @@ export async function deleteRun(database: Database, id: string): Promise<boolean
   const [run] = left;
   if (run === undefined) return false;
   if (run.root_id !== id)
-    throw new StoreError("STORE_RUN_CALLED", `Run ${id} was called by another one and goes with it: ${run.root_id}.`);
+    throw new StoreError(
+      "STORE_RUN_CALLED",
+      `Run ${id} was called by another run and is deleted with it: ${run.root_id}.`,
+    );
   throw new StoreError("STORE_RUN_OPEN", `Run ${id} has not ended.`);
 }

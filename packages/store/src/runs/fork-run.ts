@@ -189,7 +189,10 @@ function otherDefinition({ run }: FoundLevel, { definition }: ForkRequest): Defi
 function carryLevel(level: FoundLevel, definition: Definition, request: ForkRequest, at: number): AdvancedLevel {
   const { run, id, renamed, point } = level;
   const refuse = (message: string): never => {
-    throw new StoreError("STORE_NO_FORK", `The definition ${definition.name} cannot take up run ${run.id}: ${message}`);
+    throw new StoreError(
+      "STORE_NO_FORK",
+      `The definition ${definition.name} cannot continue run ${run.id}: ${message}`,
+    );
   };
   if ((request.from?.length ?? 0) > 1) refuse("a called workflow is called anew; name the call itself.");
   const program = definition.programs[definition.root];
@@ -288,7 +291,7 @@ async function descend(
   }
   // A called run that cannot be continued is called anew, unless the request named one of its nodes.
   if (from === null) return [{ ...level, left: null }];
-  throw refused ?? new StoreError("STORE_NO_FORK", `${node} of run ${runId} called nothing that came to ${below[0]}.`);
+  throw refused ?? new StoreError("STORE_NO_FORK", `${node} of run ${runId} called no run that visited ${below[0]}.`);
 }
 
 /** Threads are named after the runs that opened them. Both a carried-over state and the start event contain them. */

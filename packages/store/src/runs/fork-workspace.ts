@@ -106,7 +106,7 @@ export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[
   const before = (await client.query<{ took: boolean; changed: boolean }>(changesBefore, asked)).rows[0];
   if (last === undefined && before?.took !== true) return false;
   if (before?.changed === true) {
-    throw new StoreError("STORE_NO_FORK", "The files as they were before the run was forked are not kept any more.");
+    throw new StoreError("STORE_NO_FORK", "The files from before the fork of the run are no longer stored.");
   }
   const name = later === undefined ? "latest" : "begun";
   const copied = await client.query(
@@ -118,7 +118,7 @@ export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[
   );
   if (more.length > 0 || copied.rowCount !== 1) {
     const whose = last === undefined ? "the run it was forked from" : last.node;
-    throw new StoreError("STORE_NO_FORK", `The files as ${whose} left them are not kept any more.`);
+    throw new StoreError("STORE_NO_FORK", `The files as ${whose} left them are no longer stored.`);
   }
   await client.query(
     `with heads as (

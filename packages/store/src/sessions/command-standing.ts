@@ -54,12 +54,12 @@ function readCommandStanding(info: Json): CommandStanding {
   return known === "" ? sandboxNotConfigured : { can: "nothing", code: known, means: what, fix: how, message: why };
 }
 
-const means = "No sandbox is configured for the worker, so it runs no commands.";
+const means = "The worker has no sandbox, so it cannot run commands.";
 /** Uses the words of the failure code that its commands get (worker/src/worker-failure-codes.ts). */
 export const sandboxNotConfigured: CannotExecute = {
   can: "nothing",
   code: "SANDBOX_NOT_CONFIGURED",
   means,
-  fix: "Install Docker or the tools of the jail, or set SANDBOX and SANDBOX_HOSTS. Start the workers again, then `markmill resume RUN`.",
+  fix: "Install Docker or the tools of the jail, or set SANDBOX and SANDBOX_HOSTS. Restart the workers, then run `markmill resume RUN`.",
   message: means,
 };

@@ -21,7 +21,7 @@ const mostTakeovers = 5;
 /** null: the worker performs it. */
 export function refuseToPerform({ takeovers }: Pick<Claimed, "takeovers">): Performed | null {
   if (takeovers < mostTakeovers) return null;
-  return failed("WORKER_CRASHED", `${takeovers} workers were lost while they did this.`, "fail");
+  return failed("WORKER_CRASHED", `${takeovers} workers crashed during this activity.`, "fail");
 }
 
 /** Returns whether something that must not be repeated may happen as soon as the activity begins. */

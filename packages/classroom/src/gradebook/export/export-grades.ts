@@ -43,8 +43,8 @@ function templateMissing(platform: string, file: string): Exported {
       severity: "error",
       code: "EXPORT_TEMPLATE",
       line: null,
-      message: `${platform} knows students and assignments by ids that only its own file has.`,
-      fix: `Export ${file} from ${platform} and give it with --template.`,
+      message: `The import into ${platform} needs its ids of students and assignments. Only its own file contains them.`,
+      fix: `Export ${file} from ${platform} and pass it with --template.`,
     },
   ]);
 }

@@ -7,7 +7,7 @@ export function noGrade(row: GradeRow): ExportFinding {
     severity: "warning",
     code: "EXPORT_NO_GRADE",
     line: null,
-    message: `${row.student.name}: ${statusOf(row)}, so there is no result.`,
-    fix: "Grade it, or enter a grade by hand.",
+    message: `${row.student.name}: ${statusOf(row)}, so no result is written.`,
+    fix: "Grade the submission, or set the points by hand.",
   };
 }

@@ -21,7 +21,7 @@ export function isSameMaximum(one: number, other: number): boolean {
  * (R1).
  */
 export function rescalePoints(points: number, from: number, to: number): string {
-  if (!(from > 0 && to > 0)) throw new RangeError("points are rescaled only between maxima above 0");
+  if (!(from > 0 && to > 0)) throw new RangeError("points can be rescaled only between maxima above 0");
   const value = scalePoints(points, to, from, 2);
   return points <= from && value > to ? String(to) : String(value);
 }

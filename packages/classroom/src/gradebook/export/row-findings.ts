@@ -22,29 +22,29 @@ export function doubtFinding(row: TemplateRow, doubt: RowDoubt): ExportFinding {
       return {
         ...common,
         code: "EXPORT_MATCH_SEVERAL",
-        message: `${called} may be of ${doubt.students.map(nameOf).join(" or of ")}; it stays as it is.`,
-        fix: "Correct the keys in the roster or at the platform, so that one student has them.",
+        message: `${called} matches several students (${doubt.students.map(nameOf).join(", ")}) and does not change.`,
+        fix: "Correct the keys in the roster or in the platform, so that the row matches one student.",
       };
     case "several rows":
       return {
         ...common,
         code: "EXPORT_MATCH_SEVERAL",
-        message: `${nameOf(doubt.student)} may be lines ${doubt.lines.join(" and ")}; they stay as they are.`,
-        fix: "Correct the keys in the roster or at the platform, so that one row has them.",
+        message: `${nameOf(doubt.student)} matches several rows (lines ${doubt.lines.join(", ")}), which do not change.`,
+        fix: "Correct the keys in the roster or in the platform, so that one row matches.",
       };
     case "other name":
       return {
         ...common,
         code: "EXPORT_MATCH_NAME",
-        message: `${called} has a key of ${nameOf(doubt.student)}, but another name; it stays as it is.`,
-        fix: "Correct the key or the name in the roster or at the platform.",
+        message: `${called} has a key of ${nameOf(doubt.student)}, but another name, and does not change.`,
+        fix: "Correct the key or the name in the roster or in the platform.",
       };
     case "other key":
       return {
         ...common,
         code: "EXPORT_MATCH_KEY",
-        message: `${called} has the name of ${nameOf(doubt.student)}, but another ${kindNames[doubt.kind]}; it stays as it is.`,
-        fix: `Give the student the platform's ${kindNames[doubt.kind]} in the roster if they are the same person.`,
+        message: `${called} has the name of ${nameOf(doubt.student)}, but another ${kindNames[doubt.kind]}, and does not change.`,
+        fix: `If both are the same person, copy the platform's ${kindNames[doubt.kind]} into the roster.`,
       };
   }
 }
@@ -55,8 +55,8 @@ export function noRowFinding(row: GradeRow, file: string): ExportFinding {
     severity: row.grade?.total == null ? "warning" : "left out",
     code: "EXPORT_NO_ROW",
     line: null,
-    message: `${nameOf(row)} (${statusOf(row)}) has no row in the ${file} and is left out.`,
-    fix: `Download the ${file} again if the student is in the course.`,
+    message: `${nameOf(row)} (${statusOf(row)}) has no row in the ${file} and was skipped.`,
+    fix: `If the student is in the course, download the ${file} again.`,
   };
 }
 
@@ -64,7 +64,7 @@ export function noRowFinding(row: GradeRow, file: string): ExportFinding {
 export function formulaFinding(line: number | null, key: string, student: string, fix: string): ExportFinding {
   return {
     ...{ severity: "left out", code: "EXPORT_KEY_FORMULA", line },
-    message: `${student === "" ? "The row" : `The row of ${student.slice(0, 60)}`} is left out: "${key.slice(0, 40)}" begins like a formula.`,
+    message: `${student === "" ? "The row" : `The row of ${student.slice(0, 60)}`} was skipped: "${key.slice(0, 40)}" starts like a formula.`,
     fix,
   };
 }
@@ -78,8 +78,8 @@ export function pointsFinding(
 ): ExportFinding {
   return {
     ...{ severity: "error", code, line },
-    message: `The rubric has ${formatPoints(most)} points, the assignment in ${platform} has ${given.trim() === "" ? "no maximum" : given.trim()}.`,
-    fix: "Change one of the two, or bring the grades to the assignment's points with --rescale.",
+    message: `The rubric has ${formatPoints(most)} points, but the assignment in ${platform} has ${given.trim() === "" ? "no maximum" : given.trim()}.`,
+    fix: "Change one of the two, or scale the grades to the assignment's points with --rescale.",
   };
 }
 
@@ -88,7 +88,7 @@ export function rescaleFinding(line: number | null, most: number, given: string)
   return {
     ...{ severity: "error", code: "EXPORT_RESCALE", line },
     message: `Grades cannot be rescaled from ${formatPoints(most)} points to ${given.trim() === "" ? "an empty maximum" : `"${given.trim().slice(0, 40)}"`}.`,
-    fix: "Give rubric and assignment a maximum above 0, or export without --rescale.",
+    fix: "Give the rubric and the assignment a maximum above 0, or export without --rescale.",
   };
 }
 

@@ -37,7 +37,7 @@ export function toCanvas(sheet: GradeSheet, template: string, options: CanvasOpt
     error(
       "CANVAS_TEMPLATE",
       1,
-      "This is no gradebook exported from Canvas.",
+      "The file is not a gradebook exported from Canvas.",
       "In Canvas: Grades, Export, Export Entire Gradebook.",
     );
     return refused(findings);
@@ -53,7 +53,7 @@ export function toCanvas(sheet: GradeSheet, template: string, options: CanvasOpt
       "CANVAS_ASSIGNMENT",
       1,
       `The gradebook has ${matching.length === 0 ? "no" : "more than one"} assignment "${wanted}".`,
-      `Name one by its title or number: ${known.slice(0, 10).join(", ") || "there is none yet; create it in Canvas first"}.`,
+      `Name an assignment by its title or number: ${known.slice(0, 10).join(", ") || "the gradebook has none, so create it in Canvas first"}.`,
     );
     return refused(findings);
   }
@@ -98,8 +98,8 @@ export function toCanvas(sheet: GradeSheet, template: string, options: CanvasOpt
         severity: "left out",
         code: "CANVAS_EXCUSED",
         line: row.line,
-        message: `${own.name} is excused in Canvas and stays so.`,
-        fix: "Remove the excuse in Canvas if the grade is to count.",
+        message: `${own.name} is excused in Canvas. The row does not change.`,
+        fix: "Remove the excuse in Canvas if the grade should count.",
       });
     }
     if (total === null || excused) {

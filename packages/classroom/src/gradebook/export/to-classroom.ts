@@ -28,7 +28,7 @@ export function toClassroom(sheet: GradeSheet): Exported {
         severity: "left out",
         code: "CLASSROOM_DEDUCTION",
         line: null,
-        message: `${row.student.name} is left out: Classroom has no place for penalties and deductions.`,
+        message: `${row.student.name} was skipped: GitHub Classroom cannot show penalties and deductions.`,
         fix: "Enter this grade by hand, or use another export.",
       });
       continue;

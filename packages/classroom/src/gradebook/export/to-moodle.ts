@@ -63,7 +63,7 @@ export function toMoodle(sheet: GradeSheet, template: string, options: MoodleOpt
       "error",
       "MOODLE_TEMPLATE",
       1,
-      "This is no grading worksheet of Moodle.",
+      "The file is not a grading worksheet from Moodle.",
       "In Moodle: the assignment, Submissions, Download grading worksheet.",
     );
     return refused(findings);
@@ -73,7 +73,7 @@ export function toMoodle(sheet: GradeSheet, template: string, options: MoodleOpt
       "warning",
       "MOODLE_FEEDBACK",
       1,
-      "The worksheet has no column for feedback, so none is written.",
+      "The worksheet has no column for feedback, so no feedback is written.",
       "Enable feedback comments in the assignment's settings.",
     );
   }
@@ -131,8 +131,8 @@ export function toMoodle(sheet: GradeSheet, template: string, options: MoodleOpt
             "left out",
             "MOODLE_LOCKED",
             row.line,
-            `The grade of ${own.name || cell(row, identifier)} is locked in Moodle; the row stays as it is.`,
-            "Unlock it in Moodle's gradebook, download the worksheet again and export again.",
+            `The grade of ${own.name || cell(row, identifier)} is locked in Moodle. The row does not change.`,
+            "Unlock the grade in Moodle's gradebook, download the worksheet again and export again.",
           );
         }
         out.push(cells);

@@ -43,7 +43,9 @@ export function classHtml(input: ClassReportInput): string {
       id: "points",
       title: "Points",
       content:
-        totals.length === 0 ? "<p>Nothing is graded yet.</p>" : histogram("Students by points", bins(totals, most)),
+        totals.length === 0
+          ? "<p>No submission is graded yet.</p>"
+          : histogram("Students by points", bins(totals, most)),
     },
     {
       id: "criteria",
@@ -77,7 +79,7 @@ export function classHtml(input: ClassReportInput): string {
       .join("")}</ul>
 <nav aria-label="Sections">${sections.map(({ id, title: name }) => `<a href="#${id}">${html(name)}</a>`).join(" · ")}</nav>
 ${sections.map(({ id, title: name, content }) => `<section id="${id}"><h2>${html(name)}</h2>${content}</section>`).join("\n")}
-<footer>${criteria.length} criteria, ${formatPoints(most)} points. Only graded work has a number; every other row says why it has none.</footer></main>`,
+<footer>${criteria.length} criteria, ${formatPoints(most)} points. Only graded submissions have a total; every other row shows the reason.</footer></main>`,
     { script: tableScript },
   );
 }
@@ -126,8 +128,8 @@ function testsSection({ rows }: GradeSheet): readonly Section[] {
   }));
   const content =
     bars.length === 0
-      ? `<p>All ${tests.size} tests passed for everybody.</p>`
-      : `${barList("Submissions that fail a test", bars)}${failing.length > bars.length ? `<p>${failing.length - bars.length} more tests failed for somebody.</p>` : ""}`;
+      ? `<p>All ${tests.size} tests passed for every student.</p>`
+      : `${barList("Submissions that fail a test", bars)}${failing.length > bars.length ? `<p>${failing.length - bars.length} more tests failed for at least one student.</p>` : ""}`;
   return [{ id: "tests", title: "Tests, most failures first", content }];
 }
 
@@ -143,7 +145,7 @@ function flagsSection({ sheet, links }: ClassReportInput): Section {
   });
   return {
     id: "flags",
-    title: "Needs a look",
+    title: "Flagged submissions",
     content:
       rows.length === 0
         ? "<p>No flags.</p>"
@@ -159,20 +161,20 @@ function alikeSections({ identical = [], similar, comparedPartly = [] }: ClassRe
           {
             id: "identical",
             title: "Identical submissions",
-            content: `<p>These submissions have exactly the same files. A person decides what that means.</p>${list(identical.map((people) => html(people.join(" | "))))}`,
+            content: `<p>These submissions contain exactly the same files. A person decides what this means.</p>${list(identical.map((people) => html(people.join(" | "))))}`,
           },
         ];
   if (similar.length + comparedPartly.length === 0) return same;
   const partly =
     comparedPartly.length === 0
       ? ""
-      : `<p>Compared only in part, since they are too long or too many: ${html(comparedPartly.join(", "))}.</p>`;
+      : `<p>Compared only in part, because they are too long or too many: ${html(comparedPartly.join(", "))}.</p>`;
   const pairs = table(
-    ["One", "Other", "Alike"],
+    ["Submission", "Other submission", "Similarity"],
     similar.map(({ one, other, similarity }) => [one, other, `${Math.round(similarity * 100)} %`]),
   );
-  const content = `<p>For a person to look at. Alike is not copied.</p>${pairs}${partly}`;
-  return [...same, { id: "similar", title: "Similar pairs", content }];
+  const content = `<p>A person should compare these pairs. Similar does not mean copied.</p>${pairs}${partly}`;
+  return [...same, { id: "similar", title: "Similar submissions", content }];
 }
 
 function mostSection(id: string, title: string, bars: readonly Bar[]): readonly Section[] {
@@ -265,7 +267,7 @@ function difficulty({ criteria, rows }: GradeSheet): Bar[] {
       const percent = scalePoints(100, points < 0 && whole !== null ? sumPoints([whole, -sum]) : sum, whole ?? 1, 0);
       const missed = marks.map((mark) => sumPoints([Math.max(0, points), -mark]));
       const lost = marks.length === 0 ? 0 : meanPoints(missed, 2);
-      const shown = `${percent} %, ${formatPoints(lost)} lost`;
+      const shown = `${percent} %, ${formatPoints(lost)} points lost on average`;
       return { label: title, value: share, shown: marks.length === 0 ? "not graded" : shown };
     })
     .sort((one, other) => one.value - other.value);

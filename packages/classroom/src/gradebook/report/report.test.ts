@@ -139,9 +139,9 @@ describe("a student's report", () => {
     const flagged = reportFor({ ...given, reviewer: null });
     expect(flagged.criteria[1]).toMatchObject({
       comment: null,
-      summary: "The comment of the AI model is left out until a person has reviewed this work.",
+      summary: "The comment of the AI model is hidden until a person has reviewed this submission.",
     });
-    expect(flagged.nextSteps).toEqual(["Look at the tests that failed: “seen”"]);
+    expect(flagged.nextSteps).toEqual(["Check the failed tests: “seen”"]);
     expect(flagged.stepsBy).toBe("us");
     expect(reportFor({ ...given, reviewer: "Eva" }).criteria[1]?.comment).toEqual({ by: "model", text: "ok" });
   });
@@ -262,8 +262,11 @@ describe("a student's report", () => {
 
   it.each([
     [gradeOf({ is: "ungradable", why: "roman.js is missing" }, [null, null]), /Could not be graded\.[\s\S]*> roman/],
-    [gradeOf({ is: "grader error", why: "our secret trouble" }, [null, null]), /fault is ours/],
-    [gradeOf({ is: "needs human", why: ["injection"] }, [6, null]), /A person will look/],
+    [
+      gradeOf({ is: "grader error", why: "our secret trouble" }, [null, null]),
+      /error in the grading system\. You lose no points/,
+    ],
+    [gradeOf({ is: "needs human", why: ["injection"] }, [6, null]), /A person will review it/],
   ])("without a grade says so and shows no number of points", (given, says) => {
     const text = studentMarkdown(
       reportFor({ title: "t", student: "s", grade: given, criteria, moment: hidden, reviewer: null }),
@@ -330,7 +333,7 @@ describe("a class report", () => {
     const plots = [...document.querySelectorAll("[role=img]")].map((plot) => plot.getAttribute("aria-label"));
     expect(plots[0]).toBe("Students by points: 0–1 0, 1–2 0, 2–3 0, 3–4 0, 4–5 0, 5–6 0, 6–7 0, 7–8 2, 8–9 1, 9–10 0");
     expect(plots[1]).toBe(
-      "Mean share of the points: All tests pass 75 %, 1.5 lost, Names say what things are 92 %, 0.33 lost",
+      "Mean share of the points: All tests pass 75 %, 1.5 points lost on average, Names say what things are 92 %, 0.33 points lost on average",
     );
     expect(document.querySelectorAll(".tiles li b")[0]?.textContent).toBe("3 of 6");
     expect(document.querySelector(".tiles li:last-child")?.textContent).toBe("$0.0120 and 1 unknowncost");
@@ -349,8 +352,20 @@ describe("a class report", () => {
 
   it("puts the cost last", () => {
     expect(titles(open(classHtml(input)))).toEqual([
-      ...["Points", "Criteria, hardest first", "Tests, most failures first", "Needs a look", "Identical submissions"],
-      ...["Similar pairs", "Unmatched files", "All students", "Time, longest first", "Cost, most expensive first"],
+      ...[
+        "Points",
+        "Criteria, hardest first",
+        "Tests, most failures first",
+        "Flagged submissions",
+        "Identical submissions",
+      ],
+      ...[
+        "Similar submissions",
+        "Unmatched files",
+        "All students",
+        "Time, longest first",
+        "Cost, most expensive first",
+      ],
     ]);
   });
 
@@ -445,5 +460,5 @@ describe("escaping text for a report", () => {
 it("a report shows a grade without a total as not graded, never as zero", () => {
   const open = { ...grade, points: null, total: null };
   const told = reportFor({ title: "Sheet 3", student: "A", grade: open, criteria, moment: hidden, reviewer: null });
-  expect(told.result).toBe("Not graded yet. A person will look at it.");
+  expect(told.result).toBe("Not graded yet. A person will review it.");
 });

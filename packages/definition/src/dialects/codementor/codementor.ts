@@ -8,7 +8,7 @@ const markdownName = /\.(?:md|markdown)$/i;
 const markdownContent = /^(?: {0,3}(?:`{3,}|~{3,})[ \t]*mermaid\b| {0,3}#[ \t]+workflow[ \t#]*$)/im;
 
 export const codementor: DialectRules = {
-  files: "Markdown with a section # Workflow that holds a mermaid flowchart (.wf.md)",
+  files: "Markdown with a section # Workflow that contains a mermaid flowchart (.wf.md)",
   codes: workflowCodes,
   recognises: ({ path, text }) => (markdownContent.test(text) ? "content" : markdownName.test(path) ? "name" : null),
   load: ({ path, text }, workspace) => parseWorkflow(text, path, workspace),

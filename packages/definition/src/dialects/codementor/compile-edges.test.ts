@@ -19,7 +19,7 @@ describe("an edge into a handler", () => {
     const { program, findings } = read(chart);
     expect(program).toBeNull();
     expect(findings.filter(({ is }) => is.startsWith("error"))).toEqual([
-      { is: "error EDGE_INTO_HANDLER", fix: `Lead it to ${end}; the handler then runs by itself.` },
+      { is: "error EDGE_INTO_HANDLER", fix: `Draw the edge to ${end}. The handler then starts automatically.` },
     ]);
   });
 });

@@ -29,7 +29,7 @@ export function compileEdges(links: readonly Link[], report: WorkflowReport): { 
       report.error(
         "EDGE_LABEL",
         link.labelAt ?? at,
-        `"${(label ?? "").slice(0, 40)}" does not say which outcome takes this edge.`,
+        `"${(label ?? "").slice(0, 40)}" is not a known outcome of this edge.`,
         `${report.didYouMean(label ?? "", [...success, ...failure])}For success write nothing or ${success.join(", ")}; for failure ${failure.join(", ")}.`,
       );
       continue;
@@ -40,7 +40,7 @@ export function compileEdges(links: readonly Link[], report: WorkflowReport): { 
       report.warn(
         "PARAMS_EDGE",
         at,
-        "PARAMS is no step of the flow, so this edge means nothing.",
+        "PARAMS is not a step of the flow, so this edge has no effect.",
         "Remove the edge, or draw it as a note with -.-.",
       );
       continue;
@@ -49,8 +49,8 @@ export function compileEdges(links: readonly Link[], report: WorkflowReport): { 
       report.error(
         "EDGE_INTO_START",
         at,
-        `An edge leads back to ${to}, which runs once, at the beginning.`,
-        `Lead it to the node after ${to}.`,
+        `An edge leads back to ${to}, which runs only once.`,
+        `Draw the edge to the node after ${to}.`,
       );
       continue;
     }
@@ -58,8 +58,8 @@ export function compileEdges(links: readonly Link[], report: WorkflowReport): { 
       report.warn(
         "EDGE_FROM_END",
         at,
-        `The workflow ends at ${from}, so this edge is never taken.`,
-        source === "SUCCESS" ? "Remove it, or begin it at ON_SUCCESS." : "Remove it, or begin it at ON_FAILED.",
+        `The workflow ends at ${from}, so this edge is never used.`,
+        source === "SUCCESS" ? "Remove it, or start it at ON_SUCCESS." : "Remove it, or start it at ON_FAILED.",
       );
       continue;
     }
@@ -68,8 +68,8 @@ export function compileEdges(links: readonly Link[], report: WorkflowReport): { 
       report.error(
         "EDGE_INTO_HANDLER",
         at,
-        `An edge leads to ${to}, which is no step: it runs when the workflow ends.`,
-        `Lead it to ${end}; the handler then runs by itself.`,
+        `An edge leads to ${to}, which is not a step: it runs when the workflow ends.`,
+        `Draw the edge to ${end}. The handler then starts automatically.`,
       );
       continue;
     }
@@ -77,8 +77,8 @@ export function compileEdges(links: readonly Link[], report: WorkflowReport): { 
       report.warn(
         "EDGE_NEVER_TAKEN",
         at,
-        `${from} cannot fail, so this edge is never taken.`,
-        "Remove the label, or begin the edge at a node that can fail.",
+        `${from} cannot fail, so this edge is never used.`,
+        "Remove the label, or start the edge at a node that can fail.",
       );
     }
     const key = `${from} ${on}`;
@@ -90,14 +90,14 @@ export function compileEdges(links: readonly Link[], report: WorkflowReport): { 
         report.warn(
           "EDGE_DUPLICATE",
           at,
-          `The edge from ${from} to ${to} is drawn twice (before in line ${before.at.line}).`,
+          `The edge from ${from} to ${to} is drawn twice (first in line ${before.at.line}).`,
           "Remove one of the two.",
         );
       } else {
         report.warn(
           "EDGE_CONFLICT",
           at,
-          `${from} has two edges for ${what}: to ${before.edge.to} (line ${before.at.line}) and to ${to}. Only the later is taken.`,
+          `${from} has two edges for ${what}: to ${before.edge.to} (line ${before.at.line}) and to ${to}. Only the later one is used.`,
           `Remove one of the two, or label one of them ${on === "ok" ? "FALSE" : "TRUE"}.`,
         );
       }

@@ -114,7 +114,7 @@ function compileActivity(
           "EXECUTE_LINE_BREAK",
           vertex.captionBreakAt,
           `\\n in the command of ${vertex.id} became a line break.`,
-          "Write #92;n where the command shall get a backslash and an n, and <br> where a line break is meant.",
+          "Write #92;n for a backslash and an n, and <br> for a line break.",
         );
       }
       return {
@@ -170,7 +170,7 @@ function sessionOf(vertex: Vertex, caption: Caption, report: WorkflowReport): { 
     report.error(
       "JUDGE_FROM_REPLY",
       caption.at,
-      `${vertex.id} would run commands of a reply in the judge session.`,
+      `${vertex.id} would run commands from a model's reply in the judge session.`,
       "Write the command into the caption, or remove the attribute session.",
     );
   }
@@ -183,7 +183,7 @@ function hasCaption(vertex: Vertex, caption: Caption, example: string, context: 
   context.report.error(
     "CAPTION_MISSING",
     caption.at,
-    `${vertex.id} does not say what to do: its caption is ${vertex.caption === null ? "missing" : "empty"}.`,
+    `${vertex.id} has no action: its caption is ${vertex.caption === null ? "missing" : "empty"}.`,
     `${near}Give it a caption, such as ${vertex.id}["${example}"].`,
   );
   return false;
@@ -199,15 +199,15 @@ function readCaption(vertex: Vertex, kind: Activity, report: WorkflowReport): Ca
     report.warn(
       "CAPTION_PREFIX",
       at,
-      `${vertex.id} is of kind ${kind}, but its caption begins with "${found[0].trim()}".`,
-      `Begin the caption with "${titleCase(kind)}:", or rename the node.`,
+      `${vertex.id} is of kind ${kind}, but its caption starts with "${found[0].trim()}".`,
+      `Start the caption with "${titleCase(kind)}:", or rename the node.`,
     );
   } else if (found === null && wantsPrefix.has(kind) && (written.trim() !== "" || kind === "EXECUTE")) {
     const shown = written.trim().slice(0, 40).replaceAll('"', "#quot;").replaceAll("\n", "<br>");
     report.warn(
       "CAPTION_PREFIX",
       at,
-      `The caption of ${vertex.id} does not begin with "${titleCase(kind)}:".`,
+      `The caption of ${vertex.id} does not start with "${titleCase(kind)}:".`,
       `Write ${vertex.id}["${titleCase(kind)}: ${shown}"].`,
     );
   }
@@ -226,7 +226,7 @@ function withoutOuterQuotes(vertex: Vertex, kind: Activity, at: Place, report: W
   report.error(
     "CAPTION_QUOTES",
     at,
-    `The caption of ${vertex.id} is in double quotes and holds double quotes.`,
+    `The caption of ${vertex.id} is in double quotes and contains double quotes.`,
     "Inside a quoted caption write #quot; for a double quote, or use '…'.",
   );
   return written.trim().replace(/^"|"$/g, "");
@@ -251,7 +251,7 @@ function operand(text: string, at: Place, context: NodeContext): Operand | null 
     context.report.warn(
       "QUOTE_TYPOGRAPHIC",
       at,
-      `${text.charAt(0)} is a typographic quote: it belongs to the text, and quotes nothing.`,
+      `${text.charAt(0)} is a typographic quote. It is part of the text and does not quote.`,
       "Write '…' with straight quotes.",
     );
   }
@@ -275,7 +275,7 @@ export function reportInvisible(report: WorkflowReport, what: string, code: stri
   report.warn(
     "NAME_INVISIBLE",
     at,
-    `${what} holds ${kind} (${code}), so that it differs from the same name with a plain space or without it.`,
+    `${what} holds ${kind} (${code}), so it differs from the same name with a plain space or without it.`,
     "Type the name again, with plain spaces.",
   );
 }
@@ -289,7 +289,7 @@ function compileSet(caption: Caption, context: NodeContext): Node | null {
     context.report.error(
       "SET_SYNTAX",
       at,
-      sign < 0 ? `"${text.slice(0, 40)}" sets nothing: there is no =.` : "The name before = is missing.",
+      sign < 0 ? `"${text.slice(0, 40)}" sets no variable, because = is missing.` : "The name before = is missing.",
       "Write NAME=value, such as SCORE=RESULT or COUNT='0'.",
     );
     return null;
@@ -299,7 +299,7 @@ function compileSet(caption: Caption, context: NodeContext): Node | null {
     context.report.warn(
       "SET_EQUALS",
       valueAt,
-      `The value of ${left.slice(0, 40)} begins with =.`,
+      `The value of ${left.slice(0, 40)} starts with =.`,
       "Write one = to set a value, and a CHECK to compare; quote the value if the sign belongs to it.",
     );
   }
@@ -314,7 +314,7 @@ function compileSet(caption: Caption, context: NodeContext): Node | null {
       "SET_NAME",
       at,
       `"${left.slice(0, 40)}" is not a name for a variable${invisibleIn(left)}.`,
-      "Use letters, digits and underscores, beginning with a letter.",
+      "Use letters, digits and underscores, and start with a letter.",
     );
     return null;
   }
@@ -351,7 +351,7 @@ function checkStatus(value: Operand, at: Place, report: WorkflowReport): void {
     "SET_STATUS",
     at,
     `STATUS cannot be "${constant.slice(0, 40)}".`,
-    `${report.didYouMean(constant, runStatuses)}It is one of ${runStatuses.join(", ")}.`,
+    `${report.didYouMean(constant, runStatuses)}Valid values: ${runStatuses.join(", ")}.`,
   );
 }
 
@@ -416,7 +416,7 @@ function withNumbers(
         "CHECK_NUMBER",
         caption.at,
         `${vertex.id}: ${written.slice(0, 40)} can be read as two different numbers.`,
-        "Write it with a point and without separators of thousands, such as 1500 or 2.5; or say decimal: comma on the CHECK.",
+        "Write it with a point and without separators of thousands, such as 1500 or 2.5; or set decimal: comma on the CHECK.",
       );
     }
     return Object.keys(numbers).length === 0 ? one : { ...one, numbers };
@@ -425,7 +425,7 @@ function withNumbers(
   for (const name of ["number", "decimal"]) {
     const given = attribute(vertex, name);
     if (compares || given === undefined) continue;
-    const why = `${name} means nothing on ${vertex.id}, which compares no numbers.`;
+    const why = `${name} has no effect on ${vertex.id}, which compares no numbers.`;
     report.warn("ATTRIBUTE_UNKNOWN", given.at, why, "Remove it, or compare with > >= < <=.");
   }
   return read;
@@ -515,7 +515,7 @@ function offered(
     report.error(
       "ATTRIBUTE_VALUE",
       named?.at ?? vertex.at,
-      `${vertex.id} offers the tool "${unknown.slice(0, 64)}", which the front matter does not have.`,
+      `${vertex.id} offers the tool "${unknown.slice(0, 64)}", which is not in the front matter.`,
       `${report.didYouMean(unknown, tools)}Describe it under tools or mcp in the front matter, or write none.`,
     );
   }
@@ -562,7 +562,7 @@ function checkAttributes(vertex: Vertex, kind: Activity, report: WorkflowReport)
     report.warn(
       "ATTRIBUTE_UNKNOWN",
       at,
-      `${key} means nothing on ${vertex.id}.`,
+      `${vertex.id} does not support ${key}.`,
       `${report.didYouMean(key, known)}${known.length === 0 ? "Remove it." : `Known on ${kind} nodes: ${known.join(", ")}.`}`,
     );
   }

@@ -63,7 +63,7 @@ class ParamList implements CompiledParams {
         name === ""
           ? "A parameter has no name."
           : `"${name.slice(0, 40)}" is not a name for a parameter${invisibleIn(name)}.`,
-        "Write NAME or NAME=default, separated by commas; put a default that holds a comma in quotes.",
+        "Write NAME or NAME=default, separated by commas; put a default that contains a comma in quotes.",
       );
       return;
     }
@@ -71,7 +71,7 @@ class ParamList implements CompiledParams {
       this.#report.error(
         "PARAM_RESERVED",
         at,
-        `${name} cannot be a parameter: every run writes it itself.`,
+        `${name} cannot be a parameter, because every run writes it itself.`,
         `Give the parameter another name, such as ${name === "CONTENT" || name === "RESULT" ? "TEXT" : `MY_${name}`}.`,
       );
       return;
@@ -89,7 +89,7 @@ class ParamList implements CompiledParams {
       this.#report.warn(
         "PARAM_DUPLICATE",
         at,
-        `The parameter ${name} is declared twice; the later default counts.`,
+        `The parameter ${name} is declared twice. The later default counts.`,
         "Remove one of the two.",
       );
       this.#index ??= new Map(this.params.map((known, position) => [known.name, position]));

@@ -220,7 +220,7 @@ export function readFrontMatter(
       "FRONT_MATTER_YAML",
       placeOf(problem.pos[0]),
       `The front matter is not valid YAML: ${problem.message}`,
-      "Correct the YAML between the two --- lines; indent with spaces and quote values that hold a colon.",
+      "Correct the YAML between the two --- lines; indent with spaces and quote values that contain a colon.",
     );
   }
   const twice = duplicateKeys(document);
@@ -229,7 +229,7 @@ export function readFrontMatter(
       "FRONT_MATTER_YAML",
       placeOf(key.range?.[0] ?? 0),
       `The front matter is not valid YAML: ${String(key.value).slice(0, 40)} is given twice.`,
-      "Keep one of the two.",
+      "Remove one of the two.",
     );
   }
   if (document.errors.length > 0 || twice.length > 0) return noFrontMatter;
@@ -274,7 +274,7 @@ export function readFrontMatter(
             "FRONT_MATTER_KEY",
             pathPlace(issue.path, key),
             `${key} is not a setting of ${where}.`,
-            `${report.didYouMean(key, known)}Known here: ${known.join(", ")}.`,
+            `${report.didYouMean(key, known)}Valid settings: ${known.join(", ")}.`,
           );
         }
       } else {
@@ -297,7 +297,7 @@ export function readFrontMatter(
       "FRONT_MATTER_VALUE",
       pathPlace(["tools"], both),
       `tools.${both}: a tool of an MCP server has this name too.`,
-      "Give it another name.",
+      "Rename it.",
     );
   }
   const tools = { ...own, ...theirs };
@@ -306,7 +306,7 @@ export function readFrontMatter(
       "FRONT_MATTER_VALUE",
       pathPlace(["mcp"]),
       `mcp: expected at most ${mostTools} tools together with those under tools.`,
-      "Let models ask for fewer.",
+      "Offer fewer tools to models.",
     );
   }
   const { cost, time, ...counts } = data.limits ?? {};

@@ -14,5 +14,7 @@ export function invisibleCharacter(name: string): string | null {
 export function invisibleIn(name: string): string {
   const code = invisibleCharacter(name);
   if (code === null) return "";
-  return code === "U+00A0" ? ": it holds a no-break space (U+00A0)" : `: it holds an invisible character (${code})`;
+  return code === "U+00A0"
+    ? ": it contains a no-break space (U+00A0)"
+    : `: it contains an invisible character (${code})`;
 }

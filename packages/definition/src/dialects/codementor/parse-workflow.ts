@@ -188,7 +188,7 @@ class WorkflowCompiler {
         "NO_FLOWCHART",
         top,
         document.hasWorkflowSection
-          ? "The section # Workflow holds no mermaid flowchart."
+          ? "The section # Workflow contains no mermaid flowchart."
           : "There is no section # Workflow.",
         "Add a line # Workflow and below it a block that starts with ```mermaid and a line flowchart TD.",
       );
@@ -204,7 +204,7 @@ class WorkflowCompiler {
         this.#report.warn(
           "PROMPT_DUPLICATE",
           at,
-          `The prompt "${id}" is written twice (before in line ${earlier.at.line}); the later one counts.`,
+          `The prompt "${id}" appears twice (first in line ${earlier.at.line}). The later one counts.`,
           "Give one of them another name.",
         );
       }
@@ -225,10 +225,10 @@ class WorkflowCompiler {
         this.#report.error(
           "EDGE_SUBGRAPH",
           at,
-          `${group} is a subgraph, which is no step: no edge can ${group === from ? "begin" : "end"} there.`,
+          `${group} is a subgraph, which is not a step: no edge can ${group === from ? "start" : "end"} there.`,
           group === from
-            ? `Begin the edge at the last node inside ${group}.`
-            : `Lead the edge to the first node inside ${group}.`,
+            ? `Start the edge at the last node inside ${group}.`
+            : `Draw the edge to the first node inside ${group}.`,
         );
       }
       return group === undefined;
@@ -249,8 +249,8 @@ class WorkflowCompiler {
       this.#report.error(
         "KIND_UNKNOWN",
         vertex.at,
-        `The id ${vertex.id} does not begin with a kind of activity.`,
-        `${this.#report.didYouMean(word, activityKinds)}Begin it with ${activityKinds.filter((known) => known !== "ON").join("_, ")}_ or ON_.`,
+        `The id ${vertex.id} does not start with a kind of activity.`,
+        `${this.#report.didYouMean(word, activityKinds)}Start it with ${activityKinds.filter((known) => known !== "ON").join("_, ")}_ or ON_.`,
       );
       return false;
     });
@@ -297,8 +297,8 @@ class WorkflowCompiler {
         this.#report.error(
           "GRADE_TASK_FILE",
           vertex.captionAt ?? vertex.at,
-          `The task of ${vertex.id} is to be read from ${node.task.path}, which does not stand beside the workflow.`,
-          "Add the file; a task never comes with the submission.",
+          `The task of ${vertex.id} is in ${node.task.path}, which is not in the workflow folder.`,
+          "Add the file to the workflow folder. A task cannot come from the submission.",
         );
       }
     }
@@ -344,7 +344,7 @@ class WorkflowCompiler {
       this.#report.warn(
         "JUDGE_UNUSED",
         at,
-        "Nothing of this workflow runs in the judge session.",
+        "No command of this workflow runs in the judge session.",
         "Write session: judge on the EXECUTE that decides, such as EXECUTE_TESTS@{ session: judge }.",
       );
     }
@@ -374,8 +374,8 @@ class WorkflowCompiler {
         this.#report.error(
           "RUBRIC_TWICE",
           named.at,
-          "The front matter names a rubric, and there is a section Rubric too.",
-          "Keep one of them.",
+          "The front matter names a rubric, but the workflow also has a section Rubric.",
+          "Remove one of them.",
         );
       }
       return this.#rubricFile(named);
@@ -422,7 +422,7 @@ class WorkflowCompiler {
     if (!("found" in target) || text === null) {
       const near = this.#report.didYouMean(written, this.#access.candidates);
       const message =
-        "outside" in target ? `${written} lies outside the workflow folder.` : `There is no file ${written}.`;
+        "outside" in target ? `${written} is outside the workflow folder.` : `There is no file ${written}.`;
       this.#report.error("FILE_MISSING", at, message, `${near}${fix}`);
       return null;
     }
@@ -448,7 +448,7 @@ class WorkflowCompiler {
       const kind = activityKind(id);
       if (kind === "START") {
         if (entry.length > 0)
-          this.#report.error("START_TWICE", at, `There are two starts: ${entry[0]} and ${id}.`, "Keep one of them.");
+          this.#report.error("START_TWICE", at, `There are two starts: ${entry[0]} and ${id}.`, "Remove one of them.");
         entry.push(id);
       } else if (kind === "ON") {
         const event = handledEvent(id);
@@ -470,7 +470,7 @@ class WorkflowCompiler {
             "HANDLER_TWICE",
             at,
             `There are two handlers of one event: ${earlier} and ${id}.`,
-            "Keep one of them.",
+            "Remove one of them.",
           );
         handlers[slot] = id;
       }
@@ -501,8 +501,8 @@ class WorkflowCompiler {
       this.#report.error(
         "CALL_OUTSIDE",
         at,
-        `${written} lies outside the workflow folder.`,
-        "Copy the file into the folder of the workflow and call it from there.",
+        `${written} is outside the workflow folder.`,
+        "Copy the file into the folder of the workflow, and call the copy.",
       );
       return written;
     }
@@ -520,7 +520,7 @@ class WorkflowCompiler {
       this.#report.error(
         "FILE_OUTSIDE",
         at,
-        written === "" ? "file: names no file." : `${written} lies outside the workflow folder.`,
+        written === "" ? "file: names no file." : `${written} is outside the workflow folder.`,
         "Name a file below the folder of the workflow or of the submission.",
       );
     }
@@ -544,8 +544,8 @@ class WorkflowCompiler {
       this.#report.warn(
         "FILE_NOT_IN_WORKSPACE",
         at,
-        `There is no file ${path} beside the workflow; it must come with the submission.`,
-        `${this.#report.didYouMean(path, this.#access.candidates)}Add the file, or make sure each submission has it.`,
+        `The workflow folder has no file ${path}, so the submission must contain it.`,
+        `${this.#report.didYouMean(path, this.#access.candidates)}Add the file, or make sure that each submission contains it.`,
         path,
       );
     }

@@ -76,8 +76,8 @@ export class DocumentReader {
         this.#report.warn(
           "PROMPT_CUT",
           { file, line, column: block.column },
-          `The prompt "${this.#prompt.id}" ends here: "# ${block.text.slice(0, 40)}" begins a section of the document.`,
-          "If the line belongs to the prompt, use ### or put it in a code fence; else move the section before # Prompts.",
+          `The prompt "${this.#prompt.id}" ends here, because "# ${block.text.slice(0, 40)}" starts a section of the document.`,
+          "If the line belongs to the prompt, use ### or put it in a code fence. Otherwise, move the section before # Prompts.",
         );
       }
       this.#endPrompt();
@@ -146,7 +146,8 @@ export class DocumentReader {
     this.#sections.add(name);
     if (name === "rubric") {
       if (this.#rubric === null && this.#title === null) this.#maybeTitle = { title: heading, lines: [] };
-      if (this.#rubric !== null) this.#report.error("RUBRIC_TWICE", at, "There are two rubrics.", "Keep one.");
+      if (this.#rubric !== null)
+        this.#report.error("RUBRIC_TWICE", at, "There are two rubrics.", "Remove one of them.");
       this.#rubric ??= { lines: [], at };
       this.#section = name;
     } else if (name === "workflow" || name === "prompts") this.#section = name;
@@ -204,8 +205,8 @@ export class DocumentReader {
       this.#report.warn(
         "PROMPT_LARGE",
         at,
-        `The prompt "${id}" has ${text.length} characters; few models accept so many.`,
-        "Hand long material to the run as a file and name it with file:.",
+        `The prompt "${id}" has ${text.length} characters, which is too long for most models.`,
+        "Pass long texts to the run as a file and name it with file:.",
       );
     }
     this.#prompts.push({ id, text, at });
@@ -220,7 +221,7 @@ export function reportFilePlace(report: WorkflowReport, path: string, at: Place)
   report.error(
     "PLACE_FILE",
     at,
-    `{{file:${path.slice(0, 60)}}} is not filled: a place takes a name, not a file.`,
+    `{{file:${path.slice(0, 60)}}} is not replaced, because a placeholder contains a name, not a file.`,
     `Load the file first, SET_${name}["Set: ${name}=file:${path.slice(0, 60)}"], and write {{${name}}} here.`,
   );
 }

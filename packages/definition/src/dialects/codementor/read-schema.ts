@@ -17,7 +17,7 @@ export function readSchema(text: string, name: string, at: Place, report: Workfl
   const parsed = parseJson(text);
   if (!parsed.ok) return wrong(parsed.at, parsed.message);
   const { value } = parsed;
-  if (value.is !== "object") return wrong(value.at, "it is no object.");
+  if (value.is !== "object") return wrong(value.at, "it is not an object.");
   const schema = plainJson(value);
   const problem = schemaProblem(schema);
   if (problem === null) return schema;

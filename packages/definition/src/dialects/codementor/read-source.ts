@@ -44,8 +44,8 @@ export function readSource(
       report.error(
         "INCLUDE_OUTSIDE",
         at,
-        `${written} lies outside the workflow folder.`,
-        "Copy the file into the folder of the workflow and include it from there.",
+        `${written} is outside the workflow folder.`,
+        "Copy the file into the folder of the workflow, and include the copy.",
       );
       return;
     }
@@ -73,7 +73,7 @@ export function readSource(
         "INCLUDE_DEPTH",
         at,
         `Includes are nested deeper than ${MAX_INCLUDE_DEPTH} files.`,
-        "Include the inner files from fewer levels.",
+        "Reduce the levels of includes.",
       );
       return;
     }
@@ -86,7 +86,7 @@ export function readSource(
         "INCLUDE_OPEN_FENCE",
         at,
         `A code block in ${target.found} is never closed.`,
-        "Close the block; the text after the include is read as if it were closed.",
+        "Close the block. The text after the include is read as if the block were closed.",
       );
       scanner.reset();
     }
@@ -112,7 +112,7 @@ export function readSource(
     report.error(
       "INCLUDE_TOO_LARGE",
       { file, line: 1, column: 1 },
-      `With its includes the workflow is longer than ${MAX_TOTAL_CHARACTERS / 1024 / 1024} Mi characters.`,
+      `The workflow with its includes is longer than ${MAX_TOTAL_CHARACTERS / 1024 / 1024} Mi characters.`,
       "Include each file once, or split the workflow into sub-workflows with CALL.",
     );
   }

@@ -25,7 +25,7 @@ export function commandProblem(
 ): { readonly path: readonly string[]; readonly message: string } | null {
   if (command === null) {
     if (schema === undefined) return null;
-    return { path: ["schema"], message: "the model gives the command: its schema is known, leave it out" };
+    return { path: ["schema"], message: "the model gives the command: its schema is known, so remove it" };
   }
   const { properties = {} } = (schema ?? {}) as { readonly properties?: Readonly<Record<string, Json>> };
   for (const { name, raw } of commandPlaces(command)) {
@@ -52,7 +52,7 @@ export const serverCommand = z
     "expected a program, or a list of the program and its arguments",
   )
   .refine((command) => command.join(" ").length <= mostCommandCharacters, "the command is too long")
-  .refine((command) => !command.some((word) => word.includes("\0")), "a word of the command holds NUL");
+  .refine((command) => !command.some((word) => word.includes("\0")), "a word of the command contains NUL");
 
 export const serverEnvironment = z.record(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "expected the name of a variable"),

@@ -10,7 +10,7 @@ it("types in capitals become those of the standard, and names and data stay unch
     },
     default: { type: "STRING" },
   };
-  expect(schemaProblem(written)).toMatch(/no type/);
+  expect(schemaProblem(written)).toMatch(/is not a type/);
   expect(schemaProblem(withLowerTypes(written))).toBeNull();
   expect(withLowerTypes(written)).toEqual({
     type: "object",

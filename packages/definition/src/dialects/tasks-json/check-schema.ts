@@ -4,7 +4,7 @@ import { schemaProblem as findProblem, type Json } from "@markmill/engine";
 
 /** Returns the problem of the schema, or null. */
 export function schemaProblem(schema: Json): string | null {
-  if (!isRecord(schema)) return "it is no object";
+  if (!isRecord(schema)) return "it is not an object";
   const problem = findProblem(schema);
   if (problem === null) return null;
   return problem.path === "" ? problem.message : `${problem.path}: ${problem.message}`;

@@ -215,7 +215,7 @@ function compileOperator(task: Task, inputs: readonly Read[], context: TaskConte
     case "function_calling_raw": {
       const tools = context.tools.namesFor(task.operator);
       if (tools.length === 0) {
-        const message = `The task ${task.id} calls functions, and there is none that it could call.`;
+        const message = `The task ${task.id} calls functions, but no function is available.`;
         const fix =
           "Name tools in config.tools or config.custom_tools; those of mode custom are for function_calling_raw.";
         wrong(reading, "TOOLS_MISSING", task.at, message, fix);

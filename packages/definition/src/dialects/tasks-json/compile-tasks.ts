@@ -83,7 +83,7 @@ const numeric = /^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$/;
 
 function checkExpected({ expression, expected, at }: StepCondition, reading: Reading): void {
   if (!/^(?:Greater|Less)/.test(expression) || numeric.test(expected)) return;
-  const message = `${expression} compares numbers, and '${expected.slice(0, 60)}' is none: the condition always fails.`;
+  const message = `${expression} compares numbers, but '${expected.slice(0, 60)}' is not a number, so the condition always fails.`;
   reading.report.warn("CONDITION_NEVER_DECIDED", reading.placeOf(at), message, 'Write a number in quotes, as "19".');
 }
 

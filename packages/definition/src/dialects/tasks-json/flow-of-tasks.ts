@@ -38,7 +38,7 @@ export function flowOf(file: TaskFile, reading: Reading): Flow | null {
   for (const step of file.steps) {
     const { id, at } = step.source;
     if (isEnd(id, tasks.has(id))) {
-      const message = `The step's source ${brief(id)} is the end: the step is never looked at.`;
+      const message = `The step's source ${brief(id)} is the end, so the step is never used.`;
       doubt(reading, "STEP_DEAD", step.at, message, "Remove it.");
     } else if (!tasks.has(id)) {
       told.add(step.source);
@@ -51,7 +51,7 @@ export function flowOf(file: TaskFile, reading: Reading): Flow | null {
         `${near}Correct the source, or add the task.`,
       );
     } else if (steps.has(id)) {
-      const message = `Another step before has the source ${brief(id)}: this one is never looked at.`;
+      const message = `An earlier step has the source ${brief(id)}, so this step is never used.`;
       const fix = "Remove it; two ways out of one task are a condition with target_if_not.";
       wrong(reading, "STEP_DEAD", step.at, message, fix);
     } else steps.set(id, step);

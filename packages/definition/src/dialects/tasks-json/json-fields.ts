@@ -134,8 +134,8 @@ export class Fields {
     const word = words.find((candidate) => candidate === found.value);
     if (word !== undefined) return { value: word, at: found.at };
     const near = this.#reading.report.didYouMean(found.value, words);
-    const message = `${name} of ${this.what} is '${found.value.slice(0, 80)}', which is none of those there are.`;
-    wrong(this.#reading, "FIELD_VALUE", found.at, message, `${near}It is one of ${words.join(", ")}.`);
+    const message = `${name} of ${this.what} is '${found.value.slice(0, 80)}', which is not a valid value.`;
+    wrong(this.#reading, "FIELD_VALUE", found.at, message, `${near}Valid values: ${words.join(", ")}.`);
     return undefined;
   }
 

@@ -17,8 +17,8 @@ export function readCustomTools(
   const one = config.object("custom_tool", "config.custom_tool");
   const several = config.has("custom_tools");
   if (one !== undefined && several) {
-    const message = "config has both custom_tool and custom_tools.";
-    wrong(reading, "FIELD_TWICE", config.placeOf("custom_tools"), message, "Move the one tool into the list.");
+    const message = "config contains both custom_tool and custom_tools.";
+    wrong(reading, "FIELD_TWICE", config.placeOf("custom_tools"), message, "Move the single tool into the list.");
   }
   const tools: (CustomTool | null)[] = [];
   if (one !== undefined) {
@@ -54,7 +54,7 @@ function readTool(fields: Fields, mode: "custom" | "http_request" | null, readin
   // The name is converted to the usual form of function names, which models know best.
   const name = written.value.trim().toLowerCase().replaceAll(/\s+/g, "_");
   if (!toolName.test(name)) {
-    const message = `'${written.value.slice(0, 80)}' is no name for a tool.`;
+    const message = `'${written.value.slice(0, 80)}' is not a name for a tool.`;
     const fix = "Use up to 64 letters, digits, underscores and hyphens, a letter first.";
     wrong(reading, "NAME_RESERVED", written.at, message, fix);
     return null;
@@ -68,7 +68,7 @@ function readDeclared(fields: Fields, reading: Reading): CustomTool["how"] | nul
   const value = fields.get("parameters");
   if (value === undefined) return null;
   const schema: Json = withLowerTypes(plainJson(value));
-  const problem = value.is === "object" ? schemaProblem(schema) : "it is no object";
+  const problem = value.is === "object" ? schemaProblem(schema) : "it is not an object";
   if (problem === null) return { mode: "declared", schema };
   const message = `parameters of ${fields.what} cannot be used: ${problem}.`;
   wrong(reading, "SCHEMA_INVALID", value.at, message, "Write a JSON Schema of the arguments.");
@@ -81,11 +81,11 @@ function readRequest(fields: Fields, reading: Reading): HttpTool | null {
   const wanted = methods.find((known) => known === method?.value.toUpperCase());
   if (method !== undefined && wanted === undefined) {
     const message = `method of ${fields.what} is '${method.value.slice(0, 40)}'.`;
-    wrong(reading, "FIELD_VALUE", method.at, message, `It is one of ${methods.join(", ")}.`);
+    wrong(reading, "FIELD_VALUE", method.at, message, `Valid values: ${methods.join(", ")}.`);
   }
   const usable = url !== undefined && isWebAddress(url.value);
   if (url !== undefined && !usable) {
-    const message = `url of ${fields.what} is no http or https address.`;
+    const message = `url of ${fields.what} is not an http or https address.`;
     wrong(reading, "FIELD_VALUE", url.at, message, 'Write a whole address, such as "https://example.org/find".');
   }
   const headers = readHeaders(fields, reading);
@@ -106,7 +106,7 @@ function readHeaders(fields: Fields, reading: Reading): HttpTool["headers"] {
   const headers: [string, HttpTool["headers"][string]][] = [];
   for (const { name, at, value } of fields.object("headers", `headers of ${fields.what}`)?.members() ?? []) {
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
-      const message = `'${name.slice(0, 60)}' is no name of a header.`;
+      const message = `'${name.slice(0, 60)}' is not a name of a header.`;
       wrong(reading, "FIELD_VALUE", at, message, "Use letters, digits and hyphens.");
     } else if (value.is === "string" && !/[\r\n]/.test(value.text)) headers.push([name, value.text]);
     else if (value.is === "object") {

@@ -41,7 +41,7 @@ interface Marks {
 export function readTaskFile(value: JsonValue, path: string, reading: Reading): TaskFile | null {
   if (value.is !== "object") {
     const message = "A workflow of tasks is a JSON object with config, tasks and steps.";
-    wrong(reading, "FIELD_TYPE", value.at, message, 'Begin with { "config": …, "tasks": …, "steps": … }.');
+    wrong(reading, "FIELD_TYPE", value.at, message, 'Start with { "config": …, "tasks": …, "steps": … }.');
     return null;
   }
   checkTexts(value, reading);
@@ -62,7 +62,7 @@ export function readTaskFile(value: JsonValue, path: string, reading: Reading): 
   if (!top.has("tasks")) top.missing("tasks", 'Add "tasks": [ … ].');
   if (!top.has("steps")) top.missing("steps", 'Add "steps": [ { "source": "A", "target": "__end" } ].');
   if (top.list("steps")?.length === 0) {
-    const message = "The workflow has no steps; a run begins with the first.";
+    const message = "The workflow has no steps, so a run cannot start.";
     wrong(reading, "FIELD_VALUE", top.placeOf("steps"), message, 'Add { "source": "A", "target": "__end" }.');
   }
   const tasks = top
@@ -97,7 +97,7 @@ function checkTexts(value: JsonValue, reading: Reading): void {
     if (text.isWellFormed() && !text.includes("\0")) return;
     const what = text.includes("\0") ? "a NUL character" : "half of a surrogate pair";
     const fix = "Remove the escape, \\u0000 or one of \\ud800 to \\udfff.";
-    wrong(reading, "TEXT_UNSTORABLE", at, `The text holds ${what}, which cannot be kept.`, fix);
+    wrong(reading, "TEXT_UNSTORABLE", at, `The text contains ${what}, which cannot be stored.`, fix);
   };
   if (value.is === "string") check(value.text, value.at);
   else if (value.is === "array") for (const item of value.items) checkTexts(item, reading);
@@ -106,7 +106,7 @@ function checkTexts(value: JsonValue, reading: Reading): void {
     for (const { key, keyAt, value: inner } of value.members) {
       check(key, keyAt);
       if (keys.has(key)) {
-        wrong(reading, "JSON_KEY_TWICE", keyAt, `The object has the field ${brief(key)} twice.`, "Keep one of them.");
+        wrong(reading, "JSON_KEY_TWICE", keyAt, `The object has the field ${brief(key)} twice.`, "Remove one of them.");
       }
       keys.add(key);
       checkTexts(inner, reading);
@@ -144,7 +144,7 @@ function readBuiltins(config: Fields, reading: Reading): readonly BuiltinName[] 
       continue;
     }
     const near = reading.report.didYouMean(item.text, builtinNames);
-    const alone = item.text === "ALL" ? "ALL stands alone. " : "";
+    const alone = item.text === "ALL" ? "ALL cannot be combined with other names. " : "";
     const message = `There is no tool '${item.text.slice(0, 80)}'.`;
     const fix = `${near}${alone}There are ${builtinNames.join(", ")}, or ALL alone.`;
     wrong(reading, "TOOL_NAME_UNKNOWN", item.at, message, fix);
@@ -272,7 +272,7 @@ function readMessages(
   const needed = operator !== undefined && speaking.includes(operator);
   if (prompt !== undefined && list !== undefined) {
     const message = `${what} has both prompt and messages.`;
-    wrong(reading, "FIELD_TWICE", fields.placeOf("messages"), message, "Keep one of them.");
+    wrong(reading, "FIELD_TWICE", fields.placeOf("messages"), message, "Remove one of them.");
   }
   if (prompt !== undefined) {
     marks.s = true;

@@ -23,7 +23,7 @@ export function readReplyForm(fields: Fields, what: string, reading: Reading): R
     const problem = schemaProblem(schema);
     return problem === null ? { is: "schema", schema } : invalid(problem);
   }
-  if (value.is !== "string") return invalid("it is no object");
+  if (value.is !== "string") return invalid("it is not an object");
   const decoded = fromBase64(value.text);
   if (decoded === null) return invalid("it is neither JSON nor base64");
   const inner = objectIn(decoded);

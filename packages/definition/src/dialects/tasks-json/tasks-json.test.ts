@@ -175,7 +175,7 @@ describe("a broken file of tasks", () => {
       "error TOOL_NAME_UNKNOWN",
       ({ config }) => Object.assign(config as object, { tools: ["ALL", "jina"] }),
     ],
-    ["a schema that is no schema", "error SCHEMA_INVALID", (workflow) => (first(workflow).schema = "?")],
+    ["a schema that is not a schema", "error SCHEMA_INVALID", (workflow) => (first(workflow).schema = "?")],
     ["a schema that refers to itself", "error SCHEMA_INVALID", (workflow) => (first(workflow).schema = { $ref: "#" })],
     [
       "a schema that refers in a circle",

@@ -226,7 +226,7 @@ class CheckParser {
         "CHECK_SYNTAX",
         token?.start ?? this.#text.length,
         "A left side is missing.",
-        "Begin with a variable such as RESULT, or a quoted text.",
+        "Start with a variable such as RESULT, or a quoted text.",
       );
     }
     this.#at++;

@@ -59,7 +59,7 @@ export class ChartReader {
       severity: "error",
       code: "MERMAID_TOO_MANY_FINDINGS",
       message: `${this.#unlisted.count} more findings from here on are not listed`,
-      fix: "mend the ones before, then validate again",
+      fix: "correct the earlier ones, then validate again",
       at: this.cursor.place(this.#unlisted.offset),
     });
   }

@@ -98,7 +98,7 @@ describe("syntax that only this parser accepts, because workflows or the dialect
     ["a brace in a single-quoted attribute", "A@{ label: 'a } b' }"],
     ["an unknown shape: drawing is not ours to judge", "A@{ shape: marking-pen }"],
     ["an unknown escape: regular expressions have them", 'A@{ label: "RESULT MATCHES \\d+" }'],
-    ["a line that begins with %% inside quotes", 'A["first\n%% second"]'],
+    ["a line that starts with %% inside quotes", 'A["first\n%% second"]'],
     ["ids x and o right before an arrow", "x-->B\nC & o-->B"],
   ])("%s", async (_, body, head = "flowchart TD") => {
     const text = `${head}\n${body}\n`;

@@ -72,7 +72,7 @@ export class FlowchartDraft {
           "MERMAID_TOO_MANY_LINKS",
           arrow.offset,
           `\`&\` on both sides of arrows draws more than ${mostMultipliedLinks} links`,
-          "draw the links that are meant one by one",
+          "draw each link separately",
         );
         return;
       }

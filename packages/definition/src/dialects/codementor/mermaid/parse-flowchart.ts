@@ -104,14 +104,14 @@ class FlowchartParser {
 
   #reportNoFlowchart(offset: number, word: string): void {
     const isOther = otherDiagrams.test(word);
-    const found = word !== "" ? `it begins with \`${shorten(word)}\`` : "it is empty or does not begin with a word";
+    const found = word !== "" ? `it starts with \`${shorten(word)}\`` : "it is empty or does not start with a word";
     this.#reader.findings.push({
       severity: isOther ? "warning" : "error",
       code: "MERMAID_NOT_FLOWCHART",
-      message: `this mermaid block is no flowchart: ${found}`,
+      message: `this mermaid block is not a flowchart: ${found}`,
       fix: isOther
         ? "nothing, if the diagram is only an illustration; a workflow is drawn as `flowchart TD`"
-        : "begin the block with `flowchart TD`",
+        : "start the block with `flowchart TD`",
       at: this.#reader.cursor.place(offset),
     });
   }
@@ -125,7 +125,7 @@ class FlowchartParser {
     this.#reader.report(
       "MERMAID_UNKNOWN_DIRECTION",
       start,
-      `\`${shorten(word)}\` is no direction of a flowchart`,
+      `\`${shorten(word)}\` is not a direction of a flowchart`,
       "write TD, TB, BT, LR or RL, or nothing; nodes begin on the next line",
     );
     this.#reader.skipStatement();

@@ -69,7 +69,7 @@ function readInnerLabel(
       opening.backwards
         ? `\`${written}\` points backwards, which mermaid cannot draw`
         : `\`${written}\` opens a label that no arrow closes on this line`,
-      opening.backwards ? "turn the link round: B --> A" : "write A -- label --> B, A -->|label| B, or A --> B",
+      opening.backwards ? "reverse the link: B --> A" : "write A -- label --> B, A -->|label| B, or A --> B",
     );
     cursor.position = cursor.lineEnd();
     return null;
@@ -91,7 +91,7 @@ function readPipeLabel(
       "MERMAID_BACKWARD_ARROW",
       offset,
       `\`${cursor.slice(offset, arrow.end)}\` points backwards, which mermaid draws as a line without an arrow head`,
-      "turn the link round: B --> A",
+      "reverse the link: B --> A",
     );
   }
   cursor.skipBlanks();

@@ -58,7 +58,7 @@ export function readAttributes(reader: ChartReader, mention: Mention): boolean {
         "MERMAID_BAD_ATTRIBUTE",
         start,
         `the attribute \`${shorten(key)}\` is given twice`,
-        "keep one of the two",
+        "remove one of the two",
       );
     }
     keys.add(key);

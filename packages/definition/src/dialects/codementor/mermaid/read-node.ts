@@ -53,7 +53,7 @@ export function readNode(reader: ChartReader, role: "statement" | "target" | "am
       "MERMAID_BAD_ID",
       offset,
       `\`${shorten(cursor.slice(offset, wrong))}\` cannot be the id of a node`,
-      "begin an id with a letter or `_`, and use only A-Z, a-z, 0-9, `_` and `-`; any other text goes into the caption: ID[text]",
+      "start an id with a letter or `_`, and use only A-Z, a-z, 0-9, `_` and `-`; any other text goes into the caption: ID[text]",
     );
     reader.skipStatement();
     return null;
