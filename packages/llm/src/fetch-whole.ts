@@ -1,5 +1,5 @@
 /**
- * fetch for requests whose replies are read whole. It sends through Node's dispatcher itself, because what fetch puts around it (three
+ * fetch for requests whose replies are read whole. It sends through undici's dispatcher itself, because what fetch puts around it (three
  * copies of the request, streams for both bodies) is most of what one short reply costs.
  *
  * W1  What leaves, and what is made of a reply or a fault, is what fetch would make of it: TypeError "fetch failed" before the headers
@@ -11,21 +11,17 @@
  * W4  A request is put together before it waits for its slot, and tells it when the last byte of its reply is here: whoever waits for the
  *     place leaves at once, and only then is the reply read, a few in each turn of the event loop. To read one takes as long as to send several.
  * W5  An exchange ends once: complete, failed or given up. What its connection tells later changes nothing.
- * W6  A request whose exchange ends before `onConnect` was never written: refused, given up or timed out on the way to its connection.
+ * W6  A request whose exchange ends before `onRequestStart` was never written: refused, given up or timed out on the way to its connection.
  */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Dispatcher } from "undici";
 import { decoderFor, utf8 } from "./charset.ts";
+import { connections } from "./connections.ts";
 import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
 import { guardedFetch, isBodiless, refusalOf } from "./guarded-fetch.ts";
 import { parsingRefused } from "./json-depth.ts";
 import { ReplyTooLarge } from "./model-failure.ts";
 import { type Departure, fetchInSlot, type InSlot, type ModelSlot } from "./model-slot.ts";
-import {
-  type DispatchHandler,
-  type Dispatching,
-  nodesDispatcher,
-  patience,
-  type RawHeaders,
-} from "./nodes-dispatcher.ts";
 import { readEvents } from "./read-completion.ts";
 
 export function createWholeFetch(maxBytes: number): typeof fetch {
@@ -34,14 +30,13 @@ export function createWholeFetch(maxBytes: number): typeof fetch {
   /** An endpoint that redirects does so every time: it is not asked twice for the same place again. */
   let redirects = false;
   return async (input, init) => {
-    const dispatcher = redirects ? undefined : nodesDispatcher();
-    const post = dispatcher === undefined ? null : postOf(input, init);
-    if (dispatcher === undefined || post === null) return withCheckedText(await ordinary(input, init));
+    const post = redirects ? null : postOf(input, init);
+    if (post === null) return withCheckedText(await ordinary(input, init));
     post.signal?.throwIfAborted();
     await post.slot?.begin(post.signal ?? undefined);
     post.signal?.throwIfAborted();
     post.departure?.connecting();
-    const reply = await new Exchange(post, maxBytes).send(dispatcher);
+    const reply = await new Exchange(post, maxBytes).send();
     if (reply instanceof WholeReply) return reply as unknown as Response;
     if (reply.redirects) redirects = true;
     // Its slot has begun.
@@ -84,8 +79,8 @@ function headersOf(given: RequestInit["headers"], secure: boolean): Record<strin
   headers.accept ??= "*/*";
   headers["accept-language"] ??= "*";
   headers["sec-fetch-mode"] ??= "cors";
-  headers["user-agent"] ??= "node";
-  headers["accept-encoding"] ??= secure ? "br, gzip, deflate" : "gzip, deflate";
+  headers["user-agent"] ??= "undici";
+  headers["accept-encoding"] ??= secure ? "br, gzip, deflate, zstd" : "gzip, deflate";
   return headers;
 }
 
@@ -100,7 +95,7 @@ function elsewhereOf(status: number, headers: ReplyHeaders): Elsewhere | null {
   return redirects || status === 407 || status === 421 ? { redirects } : null;
 }
 
-class Exchange implements DispatchHandler {
+class Exchange implements Dispatcher.DispatchHandler {
   readonly #post: Post;
   readonly #maxBytes: number;
   readonly #head = Promise.withResolvers<WholeReply | Elsewhere>();
@@ -108,7 +103,7 @@ class Exchange implements DispatchHandler {
   readonly #body: BytesWithin;
   #reply: WholeReply | null = null;
   #decoders: readonly Decoder[] = [];
-  #abort: ((reason: unknown) => void) | null = null;
+  #controller: Dispatcher.DispatchController | null = null;
   /** W5. */
   #over = false;
 
@@ -120,34 +115,40 @@ class Exchange implements DispatchHandler {
     this.#whole.promise.catch(() => undefined);
   }
 
-  send(dispatcher: Dispatching): Promise<WholeReply | Elsewhere> {
+  send(): Promise<WholeReply | Elsewhere> {
     const { url, headers, body, signal } = this.#post;
     signal?.addEventListener("abort", this.#giveUp);
-    const options = { origin: url.origin, path: url.pathname + url.search, method: "POST", headers, body };
+    const path = url.pathname + url.search;
     try {
-      dispatcher.dispatch({ ...options, ...patience }, this);
+      connections.dispatch({ origin: url.origin, path, method: "POST", headers, body }, this);
     } catch (error) {
-      this.onError(error);
+      this.#fail(error);
     }
     return this.#head.promise;
   }
 
-  onConnect(abort: (reason: unknown) => void): void {
-    this.#abort = abort;
+  /** The request is about to be written; `abort` destroys its connection. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
     // One that is given up here is not written.
-    if (this.#over) abort(this.#post.signal?.reason);
+    if (this.#over) controller.abort(this.#post.signal?.reason);
     else this.#post.departure?.left();
   }
 
-  onHeaders(status: number, raw: RawHeaders, _resume: () => void, statusText: string): boolean {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    received: IncomingHttpHeaders,
+    statusText = "",
+  ): void {
     // Informational: the reply follows.
-    if (status < 200 || this.#over) return true;
-    const headers = new ReplyHeaders(raw);
+    if (status < 200 || this.#over) return;
+    const headers = new ReplyHeaders(received);
     const elsewhere = elsewhereOf(status, headers);
     if (elsewhere !== null) {
       this.#head.resolve(elsewhere);
       this.#destroy(new Error("It is asked elsewhere."));
-      return true;
+      return;
     }
     const mostValues = this.#post.url.pathname.endsWith("/embeddings") ? mostNumbers : mostParts;
     const reply = new WholeReply(status, statusText, headers, this.#whole.promise, mostValues);
@@ -161,15 +162,13 @@ class Exchange implements DispatchHandler {
       this.#head.resolve(reply);
       if (isBodiless(status)) this.#whole.resolve(Buffer.alloc(0));
     }
-    return true;
   }
 
-  onData(piece: Buffer): boolean {
+  onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
     if (!this.#over && !this.#body.add(piece)) this.#destroy(new ReplyTooLarge());
-    return true;
   }
 
-  onComplete(): void {
+  onResponseEnd(): void {
     if (this.#over) return;
     // It is here, and paid for (I3): who gives it up from now on gets it all the same.
     this.#post.signal?.removeEventListener("abort", this.#giveUp);
@@ -187,16 +186,21 @@ class Exchange implements DispatchHandler {
     }
   }
 
-  onError(error: unknown): void {
+  /** Also for what the dispatcher refuses to send. */
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
     this.#end(this.#reply === null ? failed(error) : terminated(error));
   }
 
   readonly #giveUp = (): void => this.#destroy(this.#post.signal?.reason);
 
-  /** Before its turn has come, onConnect does it. */
+  /** Before its turn has come, onRequestStart does it. */
   #destroy(reason: unknown): void {
     this.#end(reason);
-    this.#abort?.(reason);
+    this.#controller?.abort(reason as Error);
   }
 
   #deliver(bytes: Buffer): void {
@@ -288,12 +292,9 @@ function withCheckedText(response: Response): Response {
 class ReplyHeaders {
   readonly #values = new Map<string, string>();
 
-  constructor(raw: RawHeaders) {
-    for (let at = 0; at + 1 < raw.length; at += 2) {
-      const name = latin1(raw[at]).toLowerCase();
-      const before = this.#values.get(name);
-      const value = latin1(raw[at + 1]);
-      this.#values.set(name, before === undefined ? value : `${before}, ${value}`);
+  constructor(received: IncomingHttpHeaders) {
+    for (const [name, value = ""] of Object.entries(received)) {
+      this.#values.set(name, typeof value === "string" ? value : value.join(", "));
     }
   }
 
@@ -304,11 +305,6 @@ class ReplyHeaders {
   entries(): MapIterator<[string, string]> {
     return this.#values.entries();
   }
-}
-
-function latin1(raw: RawHeaders[number] | undefined): string {
-  if (raw === undefined) return "";
-  return raw instanceof Uint8Array ? raw.toString("latin1") : raw.map(latin1).join(", ");
 }
 
 /** Pieces put together in a place that grows: as many small ones as fit in maxBytes cost no more than these. */

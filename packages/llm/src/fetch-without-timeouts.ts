@@ -1,16 +1,7 @@
-/**
- * fetch without limits of its own: Node's gives up after 300 s without headers, or between two pieces of a body, which a model that
- * thinks for long and does not stream exceeds. The caller's signal is the limit.
- */
-import { type Dispatching, nodesDispatcher, patience } from "./nodes-dispatcher.ts";
+/** fetch without limits of its own (see connections.ts): the caller's signal is the limit. */
+import { fetch as undiciFetch } from "undici";
+import { connections } from "./connections.ts";
 
-type Dispatcher = NonNullable<RequestInit["dispatcher"]>;
-
-export const fetchWithoutTimeouts: typeof fetch = async (input, init) => {
-  const nodes = nodesDispatcher();
-  if (nodes === undefined) return await fetch(input, init);
-  const patient: Dispatching = {
-    dispatch: (options, handler) => nodes.dispatch({ ...options, ...patience }, handler),
-  };
-  return await fetch(input, { ...init, dispatcher: patient as unknown as Dispatcher });
-};
+/** The openai library gives an address and plain options. undici does not know Node's own Request and FormData. */
+export const fetchWithoutTimeouts: typeof fetch = async (input, init) =>
+  await undiciFetch(input as string | URL, { ...(init as object | undefined), dispatcher: connections });
