@@ -26,7 +26,7 @@ export async function requireSandbox({ programs }: Definition, config: Config, c
     throw new CommandError(
       "CLASS_SANDBOX",
       `The workflow runs commands of students, and this machine has no sandbox: ${error instanceof Error ? error.message : error}`,
-      `${fix ?? "Start Docker, or install bubblewrap."} 'markmill doctor' checks this machine.`,
+      `${fix ?? "Start a Docker engine, or use a Linux machine that allows user namespaces."} 'markmill doctor' checks this machine.`,
       { cause: error },
     );
   }

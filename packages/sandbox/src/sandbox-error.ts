@@ -13,7 +13,7 @@ export const sandboxErrorCodes = {
   },
   SANDBOX_UNAVAILABLE: {
     means: "No sandbox can run on this machine.",
-    fix: "Install Docker or bubblewrap; `markmill doctor` says what is missing.",
+    fix: "Start a Docker engine, or on Linux install bash, mount, nsenter, perl, tar and unshare for the jail; `markmill doctor` says what is missing.",
   },
   SANDBOX_TOOL_MISSING: {
     means: "A program the sandbox needs is not installed.",
