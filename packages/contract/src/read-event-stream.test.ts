@@ -17,10 +17,12 @@ async function readCut(text: string, size: number): Promise<StreamedEvent[]> {
 describe("an event stream", () => {
   it("is read the same, however it is split into pieces", async () => {
     const text =
-      ': hello\nid: 1\ndata: {"a":\ndata: "é"}\n\nid: 2\r\nevent: end\r\ndata:x\r\n\r\ndata: never finished\n';
+      ': hello\nretry: soon\nunknown: x\nid: 1\ndata: {"a":\ndata: "é"}\n\nevent: more\ndata\n\n' +
+      "id: 2\r\nevent: end\r\ndata:x\r\n\r\ndata: never finished\n";
     for (let size = 1; size <= text.length; size += 1) {
       expect(await readCut(text, size)).toEqual([
         { event: "message", data: '{"a":\n"é"}', id: "1" },
+        { event: "more", data: "", id: "1" },
         { event: "end", data: "x", id: "2" },
       ]);
     }

@@ -2,6 +2,7 @@
  * Reads the text/event-stream format of the HTML standard. An event is returned after its blank line has arrived, never in part. A broken
  * connection throws the error for an unreachable server.
  */
+import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { unreachable } from "./reach.ts";
 
 export interface StreamedEvent {
@@ -19,8 +20,16 @@ export async function* readEventStream(
 ): AsyncGenerator<StreamedEvent, void> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
-  let text = "";
-  let fields = { event: "message", data: [] as string[], id: "" };
+  let came: EventSourceMessage[] = [];
+  const parser = createParser({
+    maxBufferSize: mostCharacters,
+    onEvent: (event) => came.push(event),
+    onError(error) {
+      // Fields that the standard does not know are passed over.
+      if (error.type === "max-buffer-size-exceeded") throw new Error("An event of the stream is too long.");
+    },
+  });
+  let lastId = "";
   try {
     for (;;) {
       const { done, value } = await reader.read().catch((error: unknown) => {
@@ -28,23 +37,12 @@ export async function* readEventStream(
       });
       if (done) return;
       alive();
-      text += decoder.decode(value, { stream: true });
-      if (text.length > mostCharacters) throw new Error("An event of the stream is too long.");
-      // A CR at the end may be half of a CRLF.
-      const lines = text.split(/\r\n|\n|\r(?!$)/);
-      text = lines.pop() ?? "";
-      for (const line of lines) {
-        if (line === "") {
-          if (fields.data.length > 0) yield { event: fields.event, data: fields.data.join("\n"), id: fields.id };
-          fields = { event: "message", data: [], id: fields.id };
-          continue;
-        }
-        const colon = line.indexOf(":");
-        const name = colon < 0 ? line : line.slice(0, colon);
-        const given = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
-        if (name === "data") fields.data.push(given);
-        else if (name === "event") fields.event = given;
-        else if (name === "id") fields.id = given;
+      parser.feed(decoder.decode(value, { stream: true }));
+      const events = came;
+      came = [];
+      for (const { event = "message", data, id = lastId } of events) {
+        lastId = id;
+        yield { event, data, id };
       }
     }
   } finally {

@@ -11,9 +11,13 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { connections } from "./connections.ts";
 import { createWholeFetch } from "./fetch-whole.ts";
+import { fetchWithoutTimeouts } from "./fetch-without-timeouts.ts";
 import { guardedFetch } from "./guarded-fetch.ts";
 import { type InSlot, type ModelSlot, noLimit } from "./model-slot.ts";
+
+vi.mock("./fetch-without-timeouts.ts", { spy: true });
 
 const MAX = 100_000;
 
@@ -95,10 +99,9 @@ function told(error: unknown): unknown {
 /** The result of both functions, which must be the same. The test also checks that ours did not use fetch. */
 async function both(url: string, init: () => RequestInit = post, maxBytes = MAX): Promise<unknown> {
   const expected = await outcome(guardedFetch(maxBytes), url, init());
-  const fetched = vi.spyOn(globalThis, "fetch");
+  vi.mocked(fetchWithoutTimeouts).mockClear();
   const found = await outcome(createWholeFetch(maxBytes), url, init());
-  expect(fetched).not.toHaveBeenCalled();
-  fetched.mockRestore();
+  expect(fetchWithoutTimeouts).not.toHaveBeenCalled();
   expect(found).toEqual(expected);
   return found;
 }
@@ -180,7 +183,7 @@ describe("a request of createWholeFetch equals the request of fetch", () => {
     expect(requests).toBe(0);
   });
 
-  it("connections are kept and reused, together with fetch", async () => {
+  it("connections are kept and reused, by whole replies and by others", async () => {
     let connections = 0;
     const server = createServer((_, response) =>
       response.writeHead(200, { "content-type": "application/json" }).end("{}"),
@@ -190,14 +193,14 @@ describe("a request of createWholeFetch equals the request of fetch", () => {
     });
     const url = await listening(server);
     const ask = createWholeFetch(MAX);
-    for (const one of [ask, ask, fetch, ask, guardedFetch(MAX), ask]) {
+    for (const one of [ask, ask, fetchWithoutTimeouts, ask, guardedFetch(MAX), ask]) {
       expect(await (await one(url, post())).text()).toBe("{}");
       await idle();
     }
     expect(connections).toBe(1);
   });
 
-  it("a proxy of the process is used", async () => {
+  it("a proxy of the process is used, by Node's fetch too", async () => {
     const asked: string[] = [];
     const proxy = createServer();
     proxy.on("connect", (request, socket) => {
@@ -211,14 +214,17 @@ describe("a request of createWholeFetch equals the request of fetch", () => {
     const address = await listening(proxy);
     const program = `
       const { createWholeFetch } = await import(${JSON.stringify(new URL("fetch-whole.ts", import.meta.url).href)});
-      globalThis.fetch = () => { throw new Error("fetch was asked"); };
-      const reply = await createWholeFetch(1000)("http://model.invalid/v1/x", { method: "POST", body: "{}", headers: {} });
-      process.stdout.write(await reply.text());
+      const post = { method: "POST", body: "{}", headers: {} };
+      const whole = createWholeFetch(1000);
+      const asking = [["x", whole], ["y", (url) => whole(url, { ...post, redirect: "follow" })], ["z", fetch]];
+      for (const [path, ask] of asking) {
+        process.stdout.write(await (await ask("http://model.invalid/v1/" + path, post)).text());
+      }
     `;
     const env = { ...process.env, NODE_USE_ENV_PROXY: "1", HTTP_PROXY: new URL(address).origin, NO_PROXY: "" };
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { env });
-    expect(stdout).toBe('"by proxy"');
-    expect(asked).toEqual(["CONNECT model.invalid:80", "POST /v1/x HTTP/1.1"]);
+    expect(stdout).toBe('"by proxy"'.repeat(3));
+    expect(asked).toEqual(["x", "y", "z"].flatMap((path) => ["CONNECT model.invalid:80", `POST /v1/${path} HTTP/1.1`]));
   });
 });
 
@@ -355,13 +361,19 @@ describe("createWholeFetch and fetch decode content encodings in the same way", 
 });
 
 describe("the size limit of createWholeFetch", () => {
-  it.each(["declared", "in chunks", "gzip", "br"])("is exact to the byte: %s", async (how) => {
+  const packers: Record<string, (body: Buffer) => Buffer> = {
+    gzip: gzipSync,
+    br: brotliCompressSync,
+    zstd: zstdCompressSync,
+  };
+
+  it.each(["declared", "in chunks", "gzip", "br", "zstd"])("is exact to the byte: %s", async (how) => {
     for (const size of [MAX - 1, MAX, MAX + 1]) {
       const body = Buffer.from(JSON.stringify("x".repeat(size - 2)));
-      const sent = how === "gzip" ? gzipSync(body) : how === "br" ? brotliCompressSync(body) : body;
+      const sent = packers[how]?.(body) ?? body;
       const url = await serve((_, response) => {
         const length = how === "declared" ? { "content-length": size } : {};
-        const encoding = how === "gzip" || how === "br" ? { "content-encoding": how } : {};
+        const encoding = how in packers ? { "content-encoding": how } : {};
         response.writeHead(200, { "content-type": "application/json", ...length, ...encoding });
         response.write(sent.subarray(0, 100));
         setImmediate(() => response.end(sent.subarray(100)));
@@ -660,9 +672,9 @@ describe("a request with a slot", () => {
 });
 
 describe("requests that createWholeFetch passes to fetch", () => {
-  let fetched: ReturnType<typeof vi.spyOn>;
+  const fetched = vi.mocked(fetchWithoutTimeouts);
   beforeEach(() => {
-    fetched = vi.spyOn(globalThis, "fetch");
+    fetched.mockClear();
   });
 
   it.each([301, 302, 303, 307, 308])(
@@ -728,56 +740,18 @@ describe("requests that createWholeFetch passes to fetch", () => {
   );
 });
 
-describe("Node's dispatcher", () => {
-  const key = Symbol.for("undici.globalDispatcher.1");
-  const place = globalThis as unknown as Record<symbol, { dispatch(...given: unknown[]): boolean } | undefined>;
-  const nodes = place[key];
-  afterEach(() => {
-    place[key] = nodes;
-  });
-
-  it("exists in this Node version", () => {
-    expect(nodes).toBeDefined();
-  });
-
-  it("if it is stored elsewhere, fetch sends the request", async () => {
-    const url = await serveBytes('"fetched"');
-    const ordinary = globalThis.fetch;
-    const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async (...given) => {
-      place[key] = nodes;
-      return await ordinary(...given);
+describe("the dispatcher", () => {
+  it("that refuses, by a throw or by its handler", async () => {
+    const dispatch = vi.spyOn(connections, "dispatch").mockImplementation(() => {
+      throw new Error("closed");
     });
-    place[key] = undefined;
-    expect(await outcome(createWholeFetch(MAX), url)).toMatchObject({ text: '"fetched"' });
-    expect(fetched).toHaveBeenCalledTimes(1);
-  });
-
-  it("if it refuses a request, by a throw or by its handler, the error is that of fetch", async () => {
-    place[key] = {
-      dispatch: () => {
-        throw new Error("closed");
-      },
-    };
     const expected = { kind: "TypeError", message: "fetch failed", cause: { message: "closed" } };
     expect(await both("http://127.0.0.1:8080/")).toMatchObject(expected);
-    place[key] = {
-      dispatch: (_, handler) => {
-        (handler as { onError(error: Error): void }).onError(new Error("closed"));
-        return true;
-      },
-    };
+    const controller = { aborted: false, paused: false, reason: null, abort() {}, pause() {}, resume() {} };
+    dispatch.mockImplementation((_, handler) => {
+      handler.onResponseError?.(controller, new Error("closed"));
+      return true;
+    });
     expect(await both("http://127.0.0.1:8080/")).toMatchObject(expected);
-  });
-
-  it("sets no time limit of its own for a slow reply", async () => {
-    const seen: unknown[] = [];
-    place[key] = {
-      dispatch: (options, handler) => {
-        seen.push(options);
-        return nodes?.dispatch(options, handler) ?? false;
-      },
-    };
-    await outcome(createWholeFetch(MAX), await serveBytes("{}"));
-    expect(seen).toMatchObject([{ headersTimeout: 0, bodyTimeout: 0 }]);
   });
 });

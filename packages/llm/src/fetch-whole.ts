@@ -1,5 +1,5 @@
 /**
- * A fetch for requests whose replies are read whole. It sends through Node's dispatcher itself, because fetch's own work (three copies of
+ * A fetch for requests whose replies are read whole. It sends through undici's dispatcher itself, because fetch's own work (three copies of
  * the request, streams for both bodies) is most of the cost of a short reply.
  *
  * W1  Requests, replies and errors are the same as with fetch: TypeError "fetch failed" before the headers and "terminated" after them,
@@ -12,22 +12,18 @@
  *     slot then leaves at once. Only after that are replies parsed, a few per turn of the event loop: parsing one reply takes as long as
  *     sending several requests.
  * W5  An exchange ends once: complete, failed or given up. Later events of its connection change nothing.
- * W6  A request whose exchange ends before `onConnect` was never written: it was refused, given up, or timed out on the way to its
+ * W6  A request whose exchange ends before `onRequestStart` was never written: it was refused, given up, or timed out on the way to its
  *     connection.
  */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Dispatcher } from "undici";
 import { decoderFor, utf8 } from "./charset.ts";
+import { connections } from "./connections.ts";
 import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
 import { guardedFetch, isBodiless, refusalOf } from "./guarded-fetch.ts";
 import { parsingRefused } from "./json-depth.ts";
 import { ReplyTooLarge } from "./model-failure.ts";
 import { type Departure, fetchInSlot, type InSlot, type ModelSlot } from "./model-slot.ts";
-import {
-  type DispatchHandler,
-  type Dispatching,
-  nodesDispatcher,
-  patience,
-  type RawHeaders,
-} from "./nodes-dispatcher.ts";
 import { readEvents } from "./read-completion.ts";
 
 export function createWholeFetch(maxBytes: number): typeof fetch {
@@ -36,14 +32,13 @@ export function createWholeFetch(maxBytes: number): typeof fetch {
   /** An endpoint that redirects does so every time, so later requests go directly through fetch. */
   let redirects = false;
   return async (input, init) => {
-    const dispatcher = redirects ? undefined : nodesDispatcher();
-    const post = dispatcher === undefined ? null : postOf(input, init);
-    if (dispatcher === undefined || post === null) return withCheckedText(await ordinary(input, init));
+    const post = redirects ? null : postOf(input, init);
+    if (post === null) return withCheckedText(await ordinary(input, init));
     post.signal?.throwIfAborted();
     await post.slot?.begin(post.signal ?? undefined);
     post.signal?.throwIfAborted();
     post.departure?.connecting();
-    const reply = await new Exchange(post, maxBytes).send(dispatcher);
+    const reply = await new Exchange(post, maxBytes).send();
     if (reply instanceof WholeReply) return reply as unknown as Response;
     if (reply.redirects) redirects = true;
     // Its slot has begun already.
@@ -86,8 +81,8 @@ function headersOf(given: RequestInit["headers"], secure: boolean): Record<strin
   headers.accept ??= "*/*";
   headers["accept-language"] ??= "*";
   headers["sec-fetch-mode"] ??= "cors";
-  headers["user-agent"] ??= "node";
-  headers["accept-encoding"] ??= secure ? "br, gzip, deflate" : "gzip, deflate";
+  headers["user-agent"] ??= "undici";
+  headers["accept-encoding"] ??= secure ? "br, gzip, deflate, zstd" : "gzip, deflate";
   return headers;
 }
 
@@ -102,7 +97,7 @@ function elsewhereOf(status: number, headers: ReplyHeaders): Elsewhere | null {
   return redirects || status === 407 || status === 421 ? { redirects } : null;
 }
 
-class Exchange implements DispatchHandler {
+class Exchange implements Dispatcher.DispatchHandler {
   readonly #post: Post;
   readonly #maxBytes: number;
   readonly #head = Promise.withResolvers<WholeReply | Elsewhere>();
@@ -110,7 +105,7 @@ class Exchange implements DispatchHandler {
   readonly #body: BytesWithin;
   #reply: WholeReply | null = null;
   #decoders: readonly Decoder[] = [];
-  #abort: ((reason: unknown) => void) | null = null;
+  #controller: Dispatcher.DispatchController | null = null;
   /** True once the exchange has ended (W5). */
   #over = false;
 
@@ -122,34 +117,40 @@ class Exchange implements DispatchHandler {
     this.#whole.promise.catch(() => undefined);
   }
 
-  send(dispatcher: Dispatching): Promise<WholeReply | Elsewhere> {
+  send(): Promise<WholeReply | Elsewhere> {
     const { url, headers, body, signal } = this.#post;
     signal?.addEventListener("abort", this.#giveUp);
-    const options = { origin: url.origin, path: url.pathname + url.search, method: "POST", headers, body };
+    const path = url.pathname + url.search;
     try {
-      dispatcher.dispatch({ ...options, ...patience }, this);
+      connections.dispatch({ origin: url.origin, path, method: "POST", headers, body }, this);
     } catch (error) {
-      this.onError(error);
+      this.#fail(error);
     }
     return this.#head.promise;
   }
 
-  onConnect(abort: (reason: unknown) => void): void {
-    this.#abort = abort;
+  /** The request is about to be written; `abort` destroys its connection. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
     // An exchange that is given up here is not written.
-    if (this.#over) abort(this.#post.signal?.reason);
+    if (this.#over) controller.abort(this.#post.signal?.reason);
     else this.#post.departure?.left();
   }
 
-  onHeaders(status: number, raw: RawHeaders, _resume: () => void, statusText: string): boolean {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    received: IncomingHttpHeaders,
+    statusText = "",
+  ): void {
     // Informational: the reply follows.
-    if (status < 200 || this.#over) return true;
-    const headers = new ReplyHeaders(raw);
+    if (status < 200 || this.#over) return;
+    const headers = new ReplyHeaders(received);
     const elsewhere = elsewhereOf(status, headers);
     if (elsewhere !== null) {
       this.#head.resolve(elsewhere);
       this.#destroy(new Error("It is asked elsewhere."));
-      return true;
+      return;
     }
     const mostValues = this.#post.url.pathname.endsWith("/embeddings") ? mostNumbers : mostParts;
     const reply = new WholeReply(status, statusText, headers, this.#whole.promise, mostValues);
@@ -163,15 +164,13 @@ class Exchange implements DispatchHandler {
       this.#head.resolve(reply);
       if (isBodiless(status)) this.#whole.resolve(Buffer.alloc(0));
     }
-    return true;
   }
 
-  onData(piece: Buffer): boolean {
+  onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
     if (!this.#over && !this.#body.add(piece)) this.#destroy(new ReplyTooLarge());
-    return true;
   }
 
-  onComplete(): void {
+  onResponseEnd(): void {
     if (this.#over) return;
     // The reply is here, and paid for (I3): an abort from now on no longer drops it.
     this.#post.signal?.removeEventListener("abort", this.#giveUp);
@@ -189,16 +188,21 @@ class Exchange implements DispatchHandler {
     }
   }
 
-  onError(error: unknown): void {
+  /** Also for what the dispatcher refuses to send. */
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
     this.#end(this.#reply === null ? failed(error) : terminated(error));
   }
 
   readonly #giveUp = (): void => this.#destroy(this.#post.signal?.reason);
 
-  /** If there is no connection yet, onConnect destroys it later. */
+  /** If there is no connection yet, onRequestStart destroys it later. */
   #destroy(reason: unknown): void {
     this.#end(reason);
-    this.#abort?.(reason);
+    this.#controller?.abort(reason as Error);
   }
 
   #deliver(bytes: Buffer): void {
@@ -293,12 +297,9 @@ function withCheckedText(response: Response): Response {
 class ReplyHeaders {
   readonly #values = new Map<string, string>();
 
-  constructor(raw: RawHeaders) {
-    for (let at = 0; at + 1 < raw.length; at += 2) {
-      const name = latin1(raw[at]).toLowerCase();
-      const before = this.#values.get(name);
-      const value = latin1(raw[at + 1]);
-      this.#values.set(name, before === undefined ? value : `${before}, ${value}`);
+  constructor(received: IncomingHttpHeaders) {
+    for (const [name, value = ""] of Object.entries(received)) {
+      this.#values.set(name, typeof value === "string" ? value : value.join(", "));
     }
   }
 
@@ -309,11 +310,6 @@ class ReplyHeaders {
   entries(): MapIterator<[string, string]> {
     return this.#values.entries();
   }
-}
-
-function latin1(raw: RawHeaders[number] | undefined): string {
-  if (raw === undefined) return "";
-  return raw instanceof Uint8Array ? raw.toString("latin1") : raw.map(latin1).join(", ");
 }
 
 /** Collects pieces in one growing buffer: many small pieces need no more memory than their bytes. */

@@ -9,7 +9,6 @@ import type {
 import { z } from "zod";
 import { likelyPromptTokens, likelyTokens } from "./estimate-tokens.ts";
 import { endingOf } from "./finish-reason.ts";
-import { guardedFetch } from "./guarded-fetch.ts";
 import { bearerHeader, keyHeaders } from "./key-headers.ts";
 import { costOf, findModel, type Model, type ModelCatalogue } from "./model-catalogue.ts";
 import { isCut, ModelFailure, ReplyTooLarge, translateModelError } from "./model-failure.ts";
@@ -111,10 +110,10 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     timeout: 2 ** 30,
   } satisfies ClientOptions;
   let opened: Promise<Clients> | undefined;
-  /** Loaded with the first request: 180 files that most commands never need. */
+  /** Loaded with the first request: 300 files that most commands never need. */
   const clients = (): Promise<Clients> => {
-    opened ??= Promise.all([import("openai"), import("./fetch-whole.ts")]).then(
-      ([{ default: Client }, { createWholeFetch }]) => ({
+    opened ??= Promise.all([import("openai"), import("./fetch-whole.ts"), import("./guarded-fetch.ts")]).then(
+      ([{ default: Client }, { createWholeFetch }, { guardedFetch }]) => ({
         whole: new Client({ ...settings, fetch: createWholeFetch(maxReplyBytes) }),
         streaming: new Client({ ...settings, fetch: fetchInSlot(guardedFetch(maxReplyBytes)) }),
       }),

@@ -28,7 +28,7 @@ describe("the choice of a sandbox", () => {
   it("auto never selects none: the error names the missing parts and what to install", async () => {
     const chosen = chooseSandbox("auto", { docker: missing("engine"), jail: missing("perl"), none: made("none") });
     await expect(chosen).rejects.toThrow(
-      /SANDBOX_UNAVAILABLE.*no engine.*no perl.*apt-get install util-linux perl-base/s,
+      /SANDBOX_UNAVAILABLE.*no engine.*no perl.*Start a Docker engine.*apt-get install bash mount perl-base tar util-linux/s,
     );
   });
 

@@ -23,7 +23,7 @@ export async function chooseSandbox(choice: SandboxChoice, factories: SandboxFac
   throw new SandboxError(
     "SANDBOX_UNAVAILABLE",
     `No sandbox can run on this machine. ${reasons.map(({ message }) => message).join(" ")}`,
-    "Install and start Docker, or the tools of the jail (apt-get install util-linux perl-base).",
+    "Start a Docker engine, or install the programs of the jail (apt-get install bash mount perl-base tar util-linux).",
     reasons[0],
   );
 }

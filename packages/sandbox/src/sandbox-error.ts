@@ -13,7 +13,7 @@ export const sandboxErrorCodes = {
   },
   SANDBOX_UNAVAILABLE: {
     means: "No sandbox can run on this machine.",
-    fix: "Install Docker, or on Linux the tools of the jail (util-linux, perl and tar). `markmill doctor` shows what is missing.",
+    fix: "Start a Docker engine, or on Linux install bash, mount, nsenter, perl, tar and unshare for the jail; `markmill doctor` shows what is missing.",
   },
   SANDBOX_TOOL_MISSING: {
     means: "A program that the sandbox needs is not installed.",

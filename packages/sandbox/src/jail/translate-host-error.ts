@@ -4,7 +4,7 @@
 import { SandboxError } from "../sandbox-error.ts";
 
 const INSTALL =
-  "On Debian or Ubuntu: apt-get install util-linux perl-base tar; on Fedora: dnf install util-linux perl tar.";
+  "On Debian or Ubuntu: apt-get install bash mount perl-base tar util-linux; on Fedora: dnf install bash perl tar util-linux.";
 
 export function toolMissing(tools: readonly string[]): SandboxError {
   return new SandboxError(
