@@ -7,6 +7,16 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { z } from "zod";
 import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
 import { classRubric } from "../support/class.ts";
+import {
+  escaped,
+  hostileHeaders,
+  hostileJson,
+  hostileText,
+  near,
+  type Shape,
+  sendable,
+  spoilt,
+} from "../support/hostile-requests.ts";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
 import { until } from "../support/until.ts";
 
@@ -317,116 +327,6 @@ describe("every route of the router", () => {
 });
 
 describe("what a hostile client sends", () => {
-  /** Any code point; the library's own such unit costs a second to make. */
-  const anyUnit = fc.nat(0x10f7ff).map((at) => String.fromCodePoint(at < 0xd800 ? at : at + 0x800));
-  const hostileText = fc.oneof(
-    fc.string({ unit: anyUnit, maxLength: 60 }),
-    fc.constantFrom(
-      "",
-      "\0",
-      "\ud800",
-      "../../etc/passwd",
-      "%00",
-      "' or 1=1 --",
-      "{{7*7}}",
-      "__proto__",
-      "constructor",
-      "a".repeat(5_000),
-      "１２",
-      "-1",
-      "1e309",
-      "NaN",
-      "null",
-      "[]",
-    ),
-  );
-  const hostileJson = fc.oneof(
-    { depthSize: "small", withCrossShrink: true },
-    fc.json({ maxDepth: 4 }),
-    fc.constantFrom(
-      "",
-      "{",
-      "[",
-      "null",
-      "1e999",
-      '{"__proto__":{"x":1}}',
-      '{"a":{"constructor":{"prototype":{}}}}',
-      `${"[".repeat(50_000)}${"]".repeat(50_000)}`,
-      '"\\ud800"',
-      "\u0000",
-    ),
-  );
-  const hostileHeaders = fc.record(
-    {
-      "idempotency-key": hostileText,
-      "last-event-id": hostileText,
-      "if-none-match": hostileText,
-      "x-csrf-token": hostileText,
-      "x-forwarded-for": hostileText,
-      origin: hostileText,
-      cookie: hostileText.map((text) => `markmill_session=${text}`),
-      accept: hostileText,
-    },
-    { requiredKeys: [] },
-  );
-
-  /** Values its schema takes, with some fields spoilt. */
-  function near(schema: z.ZodType): fc.Arbitrary<unknown> {
-    const json = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Shape;
-    return fromShape(json, json.$defs ?? {}, 0);
-  }
-  interface Shape {
-    readonly type?: string;
-    readonly enum?: readonly unknown[];
-    readonly properties?: Readonly<Record<string, Shape>> & { readonly cursor?: Shape };
-    readonly items?: Shape;
-    readonly anyOf?: readonly Shape[];
-    readonly additionalProperties?: Shape | boolean;
-    readonly $ref?: string;
-    readonly $defs?: Readonly<Record<string, Shape>>;
-    readonly pattern?: string;
-  }
-  function fromShape(shape: Shape, defs: Readonly<Record<string, Shape>>, depth: number): fc.Arbitrary<unknown> {
-    const anything = fc.oneof(hostileText, fc.jsonValue({ maxDepth: 2 }), fc.constant(null), fc.integer());
-    if (depth > 5) return anything;
-    const known = ((): fc.Arbitrary<unknown> => {
-      if (shape.$ref !== undefined) return fromShape(defs[shape.$ref.replace("#/$defs/", "")] ?? {}, defs, depth + 1);
-      if (shape.enum !== undefined) return fc.constantFrom(...shape.enum);
-      if (shape.anyOf !== undefined) return fc.oneof(...shape.anyOf.map((one) => fromShape(one, defs, depth + 1)));
-      if (shape.type === "object" && shape.properties !== undefined) {
-        const fields = Object.entries(shape.properties).map(
-          ([name, one]) => [name, fromShape(one, defs, depth + 1)] as const,
-        );
-        return fc.record(Object.fromEntries(fields), { requiredKeys: [] });
-      }
-      if (shape.type === "object") {
-        const value =
-          typeof shape.additionalProperties === "object"
-            ? fromShape(shape.additionalProperties, defs, depth + 1)
-            : anything;
-        return fc.dictionary(fc.oneof(hostileText, fc.constant("a.wf.md")), value, { maxKeys: 4 });
-      }
-      if (shape.type === "array") return fc.array(fromShape(shape.items ?? {}, defs, depth + 1), { maxLength: 4 });
-      if (shape.type === "integer" || shape.type === "number")
-        return fc.oneof(fc.integer(), fc.double(), fc.constantFrom(0, -1, 2 ** 53, 1e308));
-      if (shape.type === "boolean") return fc.boolean();
-      return fc.oneof(
-        fc.constantFrom(
-          own.run,
-          own.definition,
-          own.file,
-          "2026-01-01T00:00:00Z",
-          "9999-12-31T23:59:59Z",
-          askingWorkflow,
-        ),
-        hostileText,
-      );
-    })();
-    return fc.oneof({ weight: 6, arbitrary: known }, { weight: 1, arbitrary: anything });
-  }
-  /** fetch refuses what HTTP cannot carry; the rest goes out as it is. */
-  const sendable = (text: string) => text.replace(/[^\x21-\x7e\x80-\xff]/g, "").slice(0, 4_000);
-
   it("is refused where the database could not hold it: years, and long names in few characters", async () => {
     const authorization = `Bearer ${await api.key(["owner"])}`;
     const times = ["0000-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"];
@@ -457,42 +357,6 @@ describe("what a hostile client sends", () => {
       const cursor = shape.properties?.cursor;
       return cursor === undefined ? [] : [{ walked, cursor }];
     });
-
-  /** As it stands in an address, so that what is no Unicode can be sent too. */
-  const escaped = (cursor: string) =>
-    cursor.isWellFormed() ? encodeURIComponent(cursor) : cursor.replaceAll("\ud800", "%ED%A0%80");
-
-  /** A cursor of ours with one part of it spoilt, or cut, or grown. */
-  function spoilt(cursor: string): string[] {
-    const spoils = [
-      "",
-      "0",
-      "-1",
-      "9".repeat(15),
-      "9".repeat(17),
-      "9".repeat(40),
-      "1e3",
-      "NaN",
-      "\0",
-      "\ud800",
-      "１",
-      "é",
-      "'",
-    ];
-    const parts = cursor.split("-");
-    const without = [
-      cursor.slice(0, -1),
-      cursor.slice(1),
-      `${cursor}-`,
-      `-${cursor}`,
-      `${cursor}-0`,
-      cursor.toUpperCase(),
-    ];
-    // An id has parts of one kind: its first and last ones do.
-    const places = [...new Set([0, 1, parts.length - 1])].filter((at) => at < parts.length);
-    const changed = places.flatMap((at) => spoils.map((spoil) => parts.with(at, spoil).join("-")));
-    return [...without, Buffer.from(cursor).toString("base64url"), cursor.repeat(40), ...changed];
-  }
 
   it("as a cursor, broken or of another route, is refused or ends a list, on every route that takes one", async () => {
     const owner = await api.client("owner");
@@ -579,12 +443,13 @@ describe("what a hostile client sends", () => {
     const left: RouteName[] = ["logOut", "revokeKey", "deleteUser", "updateUser"];
     const walked = walk().filter(({ name }) => !left.includes(name));
     const rounds = inject("thorough") ? 8 : 2;
+    const real = [own.run, own.definition, own.file, askingWorkflow];
     let settled = 0;
     for (let round = 0; round < 3; round += 1) {
       for (const one of walked) {
         const { route, method, name } = one;
         const query =
-          route.query === undefined ? fc.dictionary(hostileText, hostileText, { maxKeys: 2 }) : near(route.query);
+          route.query === undefined ? fc.dictionary(hostileText, hostileText, { maxKeys: 2 }) : near(route.query, real);
         const param = fc.oneof(
           hostileText,
           fc.constantFrom(own.run, own.definition, String(own.ask), own.file, "0", "99999999999999999999"),
@@ -593,7 +458,7 @@ describe("what a hostile client sends", () => {
           route.body === undefined
             ? hostileJson
             : fc.oneof(
-                { weight: 3, arbitrary: near(route.body).map((value) => JSON.stringify(value)) },
+                { weight: 3, arbitrary: near(route.body, real).map((value) => JSON.stringify(value)) },
                 { weight: 1, arbitrary: hostileJson },
               );
         await fc.assert(

@@ -2,106 +2,35 @@
 import { execFile, execFileSync } from "node:child_process";
 import { getEventListeners } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from "node:net";
+import { createServer as createNetServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { createWholeFetch } from "./fetch-whole.ts";
 import { guardedFetch } from "./guarded-fetch.ts";
 import { type InSlot, type ModelSlot, noLimit } from "./model-slot.ts";
+import {
+  both,
+  closeServers,
+  closing,
+  type Fetch,
+  idle,
+  listening,
+  MAX,
+  outcome,
+  post,
+  serve,
+  serveBytes,
+  serveRaw,
+  told,
+} from "./testing-whole-fetch.ts";
 
-const MAX = 100_000;
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  vi.restoreAllMocks();
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-async function listening(server: Server, scheme = "http"): Promise<string> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket)).on("error", () => undefined);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closing.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat`;
-}
-
-const serve = async (listener: RequestListener) => await listening(createServer(listener));
-
-const serveBytes = async (bytes: string | Buffer, headers: Record<string, string | number> = {}, status = 200) =>
-  await serve((_, response) =>
-    response.writeHead(status, { "content-type": "application/json", ...headers }).end(bytes),
-  );
-
-/** Bytes as they are, once per connection, as soon as a whole request has come. */
-async function serveRaw(answer: (socket: Socket, turn: number) => void): Promise<string> {
-  const server = createNetServer((socket) => {
-    let seen = "";
-    let turn = 0;
-    socket.on("data", (data) => {
-      seen += data.toString("latin1");
-      if (!seen.endsWith(BODY)) return;
-      seen = "";
-      turn += 1;
-      answer(socket, turn);
-    });
-  });
-  return await listening(server);
-}
-
-const BODY = '{"messages":[]}';
-const post = (more: RequestInit = {}): RequestInit => ({
-  method: "POST",
-  headers: new Headers({ "content-type": "application/json", authorization: "Bearer secret", "user-agent": "test" }),
-  body: BODY,
-  ...more,
-});
-
-type Fetch = typeof fetch;
-
-/** undici takes a connection for free a turn of the event loop after the end of its reply. */
-const idle = async () => await new Promise((resolve) => setTimeout(resolve, 20));
-
-/** Everything the library, and the translation of failures, could tell two replies apart by. */
-async function outcome(ask: Fetch, url: string, init = post()): Promise<unknown> {
-  try {
-    const response = await ask(url, init);
-    const { status, statusText, ok } = response;
-    const said = { status, statusText, ok, type: response.headers.get("content-type") };
-    return { ...said, text: await response.text().catch(told) };
-  } catch (error) {
-    return told(error);
-  }
-}
-
-function told(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  const cause = error.cause === undefined ? {} : { cause: told(error.cause) };
-  return { kind: error.constructor.name, name: error.name, message: error.message, code, ...cause };
-}
-
-/** What both make of it, which has to be the same; and fetch has had no part in ours. */
-async function both(url: string, init: () => RequestInit = post, maxBytes = MAX): Promise<unknown> {
-  const expected = await outcome(guardedFetch(maxBytes), url, init());
-  const fetched = vi.spyOn(globalThis, "fetch");
-  const found = await outcome(createWholeFetch(maxBytes), url, init());
-  expect(fetched).not.toHaveBeenCalled();
-  fetched.mockRestore();
-  expect(found).toEqual(expected);
-  return found;
-}
+afterEach(closeServers);
 
 describe("what leaves is what fetch sends", () => {
   const listener = (seen: unknown[]) => (request: IncomingMessage, response: ServerResponse) => {
@@ -650,128 +579,5 @@ describe("a request that has a slot", () => {
       expect(await (await ask(url, inSlot(slot))).text(), what).toBe("{}");
       expect(begin, what).toHaveBeenCalledTimes(1);
     }
-  });
-});
-
-describe("what is left to fetch", () => {
-  let fetched: ReturnType<typeof vi.spyOn>;
-  beforeEach(() => {
-    fetched = vi.spyOn(globalThis, "fetch");
-  });
-
-  it.each([301, 302, 303, 307, 308])(
-    "a redirect (%i), from then on at once; another place never sees the key",
-    async (status) => {
-      const seen: [string, IncomingMessage["headers"]][] = [];
-      const there = await serve((request, response) => {
-        seen.push([`there ${request.method}`, request.headers]);
-        response.writeHead(200, { "content-type": "application/json" }).end('"moved"');
-      });
-      const here = await serve((request, response) => {
-        seen.push([`here ${request.method}`, request.headers]);
-        response.writeHead(status, { location: there }).end();
-      });
-      const ask = createWholeFetch(MAX);
-      for (let turn = 0; turn < 2; turn++) expect(await outcome(ask, here)).toMatchObject({ text: '"moved"' });
-      const last = status < 304 ? "there GET" : "there POST";
-      expect(seen.map(([what]) => what)).toEqual(["here POST", "here POST", last, "here POST", last]);
-      for (const [what, { authorization }] of seen) {
-        expect(authorization).toBe(what.startsWith("here") ? "Bearer secret" : undefined);
-      }
-      expect(fetched).toHaveBeenCalledTimes(2);
-    },
-  );
-
-  it("a redirect without end, or to something that is no address", async () => {
-    const round = await serve((request, response) => response.writeHead(307, { location: request.url }).end());
-    const found = await outcome(createWholeFetch(MAX), round);
-    expect(found).toMatchObject({ message: "fetch failed", cause: { message: "redirect count exceeded" } });
-    const file = await serve((_, response) => response.writeHead(307, { location: "file:///etc/passwd" }).end());
-    expect(await outcome(createWholeFetch(MAX), file)).toMatchObject({ message: "fetch failed" });
-  });
-
-  it.each([407, 421])("status %i, and the next request is ours again", async (status) => {
-    let requests = 0;
-    const url = await serve((_, response) => {
-      requests += 1;
-      response.writeHead(requests === 1 ? status : 200, { "content-type": "application/json" }).end("{}");
-    });
-    const ask = createWholeFetch(MAX);
-    expect(await outcome(ask, url)).toMatchObject({ status: 200 });
-    expect(await outcome(ask, url)).toMatchObject({ status: 200 });
-    expect(requests).toBe(3);
-    expect(fetched).toHaveBeenCalledTimes(1);
-  });
-
-  it.each<[string, RequestInit]>([
-    ["another method", { method: "GET", body: null }],
-    ["a body that is bytes", { body: new TextEncoder().encode(BODY) }],
-    ["an option of fetch", { redirect: "error" }],
-  ])("%s", async (_, more) => {
-    const url = await serveBytes("{}");
-    expect(await outcome(createWholeFetch(MAX), url, post(more))).toMatchObject({ text: "{}" });
-    expect(fetched).toHaveBeenCalledTimes(1);
-  });
-
-  it.each(["http://me:secret@127.0.0.1:1/", "nowhere", "file:///etc/passwd", "http://127.0.0.1:1/?"])(
-    "the address %s",
-    async (url) => {
-      expect(await outcome(createWholeFetch(MAX), url)).toEqual(await outcome(guardedFetch(MAX), url));
-      expect(fetched).toHaveBeenCalledTimes(2);
-    },
-  );
-});
-
-describe("the dispatcher", () => {
-  const key = Symbol.for("undici.globalDispatcher.1");
-  const place = globalThis as unknown as Record<symbol, { dispatch(...given: unknown[]): boolean } | undefined>;
-  const nodes = place[key];
-  afterEach(() => {
-    place[key] = nodes;
-  });
-
-  it("is there in this Node", () => {
-    expect(nodes).toBeDefined();
-  });
-
-  it("elsewhere: fetch is asked", async () => {
-    const url = await serveBytes('"fetched"');
-    const ordinary = globalThis.fetch;
-    const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async (...given) => {
-      place[key] = nodes;
-      return await ordinary(...given);
-    });
-    place[key] = undefined;
-    expect(await outcome(createWholeFetch(MAX), url)).toMatchObject({ text: '"fetched"' });
-    expect(fetched).toHaveBeenCalledTimes(1);
-  });
-
-  it("that refuses, by a throw or by its handler", async () => {
-    place[key] = {
-      dispatch: () => {
-        throw new Error("closed");
-      },
-    };
-    const expected = { kind: "TypeError", message: "fetch failed", cause: { message: "closed" } };
-    expect(await both("http://127.0.0.1:8080/")).toMatchObject(expected);
-    place[key] = {
-      dispatch: (_, handler) => {
-        (handler as { onError(error: Error): void }).onError(new Error("closed"));
-        return true;
-      },
-    };
-    expect(await both("http://127.0.0.1:8080/")).toMatchObject(expected);
-  });
-
-  it("sets no limits of its own to a reply that takes its time", async () => {
-    const seen: unknown[] = [];
-    place[key] = {
-      dispatch: (options, handler) => {
-        seen.push(options);
-        return nodes?.dispatch(options, handler) ?? false;
-      },
-    };
-    await outcome(createWholeFetch(MAX), await serveBytes("{}"));
-    expect(seen).toMatchObject([{ headersTimeout: 0, bodyTimeout: 0 }]);
   });
 });
