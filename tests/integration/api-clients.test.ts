@@ -27,7 +27,7 @@ const compilerOptions = {
   ...{ lib: ["es2023", "dom", "dom.iterable"], types: [] },
 };
 
-it.runIf(inject("thorough"))("clients of three generators compile under strict TypeScript", async () => {
+it.runIf(inject("thorough"))("clients from three OpenAPI generators compile under strict TypeScript", async () => {
   const folder = await mkdtemp(join(tmpdir(), "markmill-clients-"));
   try {
     const here = { cwd: folder, env: { ...process.env, NODE_OPTIONS: "" } };

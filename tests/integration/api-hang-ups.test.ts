@@ -91,7 +91,7 @@ async function failures(): Promise<readonly string[]> {
 }
 
 describe("a client that hangs up", () => {
-  it.each(Object.entries(cases))("%s is answered nothing and is no failure in the log", async (_, ask) => {
+  it.each(Object.entries(cases))("gets no answer and is no failure in the log: %s", async (_, ask) => {
     const said = api.log.length;
     const heard = await ask();
     await sleep(300);
@@ -100,7 +100,7 @@ describe("a client that hangs up", () => {
     expect(await failures()).toEqual([]);
   });
 
-  it("while a handler works leaves no failure in the log, and the change is made", async () => {
+  it("during a handler leaves no failure in the log, and the change is stored", async () => {
     const said = api.log.length;
     const body = JSON.stringify({ name: "of a client that has gone", roles: ["reader"] });
     const { calm } = store.database;
