@@ -47,7 +47,7 @@ async function cuttingProxy(port: number, cuts: { left: number }): Promise<{ ser
   return { server, port: typeof address === "object" && address !== null ? address.port : 0 };
 }
 
-it("sees every event once and in order, however often it is cut", async () => {
+it("a client receives every event once and in order, however often its stream is cut", async () => {
   const steps = 60;
   const nodes = Array.from({ length: steps }, (_, index) => `SET_${index}["SET: V${index} = ${index}"]`);
   const files = { "long.wf.md": workflow(`  START --> ${nodes.join(" --> ")} --> SUCCESS`) };
@@ -81,7 +81,7 @@ it("sees every event once and in order, however often it is cut", async () => {
   }
 });
 
-it("long polling waits for news, and no longer than it was asked to", async () => {
+it("a long poll waits for new events, and no longer than requested", async () => {
   const owner = await api.client("owner");
   const files = { "ask.wf.md": workflow('  START --> ASK_A["ASK: well?"] --> SUCCESS') };
   const { hash } = await owner.saveDefinition({ body: { root: "ask.wf.md", files } });
@@ -94,7 +94,7 @@ it("long polling waits for news, and no longer than it was asked to", async () =
   expect((await waiting).items.map(({ type }) => type)).toContain("run.cancelled");
 });
 
-describe("a stream", () => {
+describe("an event stream", () => {
   async function askingRun(): Promise<string> {
     const owner = await api.client("owner");
     const files = { "ask.wf.md": workflow('  START --> ASK_A["ASK: well?"] --> SUCCESS') };
@@ -103,7 +103,7 @@ describe("a stream", () => {
   }
   const json = { "content-type": "application/json" };
 
-  it("ends when its bearer may see it no more: logged out, shut out, revoked, or over", async () => {
+  it("ends when its caller loses access: by logout, removal, revocation or expiry", async () => {
     const id = await askingRun();
     const quick = await startApi(mill, { aliveMs: 300 });
     try {
@@ -146,7 +146,7 @@ describe("a stream", () => {
     }
   });
 
-  it("gives its place back when the client goes, and a long poll has a place too", async () => {
+  it("frees its slot when the client disconnects; a long poll uses a slot too", async () => {
     const id = await askingRun();
     const tight = await startApi(mill, { mostStreamsEach: 2 });
     try {
@@ -173,7 +173,7 @@ describe("a stream", () => {
   });
 });
 
-it("a server that ends answers what is under way, and cuts nobody's upload", async () => {
+it("a server that stops answers open requests and cuts no upload", async () => {
   const ending = await startApi(mill);
   const authorization = `Bearer ${await ending.key(["owner"])}`;
   // A connection that asks for nothing, and one that is kept.

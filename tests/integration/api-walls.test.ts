@@ -200,7 +200,7 @@ async function expectProblem(response: Response, status: number, what: string): 
 }
 
 describe("every route of the board", () => {
-  it("answers 401 without a key and 403 to every role but ops; what changes something is refused while it is read-only", async () => {
+  it("answers 401 without a key and 403 to every role but ops, and refuses changes while it is read-only", async () => {
     const board = await startApi(mill, {}, createBoard({ queues: mill.queues, writes: false }));
     try {
       const own = board.api.routes.filter(({ contract }) => contract === null);
@@ -242,7 +242,7 @@ describe("every route of the board", () => {
 });
 
 describe("every route of the router", () => {
-  it("is one of the contract's, and all of those are there", () => {
+  it("is in the contract, and every route of the contract is in the router", () => {
     expect(
       walk()
         .map(({ name }) => name)
@@ -250,7 +250,7 @@ describe("every route of the router", () => {
     ).toEqual(Object.keys(routes).sort());
   });
 
-  it("answers 401 without a key, with one that is none, with one that is revoked, and with one that is over", async () => {
+  it("answers 401 without a key, and with a malformed, revoked or expired key", async () => {
     const owner = await api.client("owner");
     const revoked = await owner.createKey({ body: { name: "gone", roles: ["owner"] } });
     await owner.revokeKey({ params: { id: revoked.id } });
@@ -264,7 +264,7 @@ describe("every route of the router", () => {
     }
   });
 
-  it("answers 403 to every role that lacks its scope, and to a key that was given fewer scopes than its role has", async () => {
+  it("answers 403 to every role without its scope, and to a key with fewer scopes than its role", async () => {
     const owner = await api.client("owner");
     const narrow = await owner.createKey({ body: { name: "narrow", roles: ["owner"], scopes: [] } });
     for (const walked of walk()) {
@@ -277,7 +277,7 @@ describe("every route of the router", () => {
     }
   });
 
-  it("knows nothing of another tenant: 404 for its ids, nothing of it in any list", async () => {
+  it("answers 404 to ids of another tenant, and lists nothing of it", async () => {
     const stranger = await api.key(["owner"], "strangers");
     const before = JSON.stringify(await (await api.client("reader")).getRun({ params: { id: own.run } }));
     for (const walked of walk().filter(({ route }) => route.access !== "public" && !route.access.startsWith("ops:"))) {
@@ -310,7 +310,7 @@ describe("every route of the router", () => {
     expect(items.every(({ actorName }) => !actorName.startsWith("strangers"))).toBe(true);
   });
 
-  it("tells ops no name, no label, no text of anybody", async () => {
+  it("returns no name, label or text of users or students to ops", async () => {
     const ops = await api.key(["ops"]);
     for (const walked of walk().filter(({ route }) => route.access !== "public")) {
       const response = await send(
@@ -326,8 +326,8 @@ describe("every route of the router", () => {
   });
 });
 
-describe("what a hostile client sends", () => {
-  it("is refused where the database could not hold it: years, and long names in few characters", async () => {
+describe("input of a hostile client", () => {
+  it("is refused if the database could not store it: years out of range, and names that are too long in bytes", async () => {
     const authorization = `Bearer ${await api.key(["owner"])}`;
     const times = ["0000-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"];
     for (const path of ["/v1/audit", "/v1/usage", "/v1/runs"]) {
@@ -358,7 +358,7 @@ describe("what a hostile client sends", () => {
       return cursor === undefined ? [] : [{ walked, cursor }];
     });
 
-  it("as a cursor, broken or of another route, is refused or ends a list, on every route that takes one", async () => {
+  it("as a cursor, broken or of another route, is refused or ends a list, on every route with a cursor", async () => {
     const owner = await api.client("owner");
     const second = { ...adasWork, key: "bea", by: ["bea"], label: "Bea", sources: ["Bea.zip"] };
     const settings = { definition: own.definition, rubric: classRubric as never, late: null, language: null };
@@ -437,7 +437,7 @@ describe("what a hostile client sends", () => {
     }
   });
 
-  it("never makes a 5xx and never hangs, on any route; memory stays flat", async () => {
+  it("causes no 5xx and no hanging request on any route, and no growing memory", async () => {
     // ops and owner at once: nothing is stopped at the door. What ends its own key is left out.
     const secrets = [await api.key(["owner", "ops"]), await api.key(["owner", "ops"], "strangers")];
     const left: RouteName[] = ["logOut", "revokeKey", "deleteUser", "updateUser"];

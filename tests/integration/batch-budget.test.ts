@@ -12,7 +12,7 @@ const works = 8;
 
 const backends: Backend[] = withRedis ? ["postgres", "redis"] : ["postgres"];
 
-describe.each(backends)("on %s", (backend) => {
+describe.each(backends)("a batch with a cost limit on %s", (backend) => {
   /** What has no part in the queue; on both in the soak. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
@@ -21,7 +21,7 @@ describe.each(backends)("on %s", (backend) => {
   });
   afterAll(() => mill?.close());
 
-  it("runs are held, the batch is paused with the reason, and a raised cap finishes everything with nothing repeated", async () => {
+  it("pauses with its reason while its runs wait, and a raised limit finishes everything without repeated calls", async () => {
     const store = mill.store.as("default");
     const definition = gradingFlow("Judge it", head);
     // What one work costs, from a class of one.

@@ -149,29 +149,32 @@ const kills = [
   { what: "a statement that deletes runs", kill: killedAtStatement, pool: hot },
 ];
 
-it.each(kills)("a deletion that is killed at $what leaves nothing when it is repeated", async ({ kill, pool }) => {
-  for (let at = 1; ; at += inject("thorough") ? 1 : 2) {
-    let deaths = 0;
-    // After a statement is before the next one.
-    for (const when of inject("thorough") ? (["before", "after"] as const) : (["after"] as const)) {
-      const batch = await halfGraded();
-      const { died } = await kill(pool(), at, when, () => tenant.batches.delete(batch.id));
-      if (died) deaths += 1;
-      // What goes on elsewhere between the two.
-      await admit(store, 1_000, { onSkipped: () => undefined });
-      if ((await tenant.runs.get(batch.slow)) !== null) await cancelRun(store, batch.slow, "enough");
-      if (at % 4 < 2) await replyLate(batch);
-      await tenant.batches.delete(batch.id);
-      await makeLate(batch);
-      if (at % 4 >= 2) await replyLate(batch);
-      expect(await tenant.runs.get(batch.slow), `${at} ${when}`).toBeNull();
-      await expectNothingLeft(batch);
+it.each(kills)(
+  "a deletion of a batch that is killed at $what leaves nothing when it is repeated",
+  async ({ kill, pool }) => {
+    for (let at = 1; ; at += inject("thorough") ? 1 : 2) {
+      let deaths = 0;
+      // After a statement is before the next one.
+      for (const when of inject("thorough") ? (["before", "after"] as const) : (["after"] as const)) {
+        const batch = await halfGraded();
+        const { died } = await kill(pool(), at, when, () => tenant.batches.delete(batch.id));
+        if (died) deaths += 1;
+        // What goes on elsewhere between the two.
+        await admit(store, 1_000, { onSkipped: () => undefined });
+        if ((await tenant.runs.get(batch.slow)) !== null) await cancelRun(store, batch.slow, "enough");
+        if (at % 4 < 2) await replyLate(batch);
+        await tenant.batches.delete(batch.id);
+        await makeLate(batch);
+        if (at % 4 >= 2) await replyLate(batch);
+        expect(await tenant.runs.get(batch.slow), `${at} ${when}`).toBeNull();
+        await expectNothingLeft(batch);
+      }
+      if (deaths === 0) return expect(at).toBeGreaterThan(2);
     }
-    if (deaths === 0) return expect(at).toBeGreaterThan(2);
-  }
-});
+  },
+);
 
-it("a run that is made at any moment of the deletion goes with it, or is not made", async () => {
+it("a run that is created at any moment of the deletion is deleted with the batch, or is not created", async () => {
   for (let at = 1; ; at += 1) {
     const batch = await halfGraded();
     const plain = calm().query.bind(calm()) as (...args: unknown[]) => Promise<unknown>;

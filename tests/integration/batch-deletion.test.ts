@@ -25,8 +25,8 @@ const runsOf = async (id: string) =>
   (await tenant.batches.works(id, {}, { limit: 200 })).works.map((work) => work.try?.runId ?? "");
 const countsOf = async (id: string) => (await tenant.batches.get(id))?.counts;
 
-describe("deleting", () => {
-  it("a batch that is not graded finds its forks and restarts, which pay from its budget", async () => {
+describe("deletion of a batch", () => {
+  it("a batch without grading finds its forks and restarts, which pay from its budget", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 2, { concurrency: 2 }));
     await admit();
     const [first = "", second = ""] = await runsOf(id);
@@ -45,7 +45,7 @@ describe("deleting", () => {
     expect([await count("runs"), await count("budgets"), await count("events")]).toEqual([0, 0, 0]);
   });
 
-  it("a restart of a run whose batch is gone makes no run", async () => {
+  it("a restart of a run whose batch was deleted creates no run", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1, { concurrency: 1 }));
     await admit();
     const [run = ""] = await runsOf(id);
@@ -56,7 +56,7 @@ describe("deleting", () => {
     expect(await count("runs")).toBe(1);
   });
 
-  it("deleting a batch waits for a fork that is being written, and deletes it too", async () => {
+  it("the deletion waits for a fork that is being written, and deletes it too", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1, { concurrency: 1 }));
     await admit();
     const [run = ""] = await runsOf(id);
@@ -84,7 +84,7 @@ describe("deleting", () => {
     expect([await count("runs"), await count("budgets"), await count("batches")]).toEqual([0, 0, 0]);
   });
 
-  it("a batch goes with its members, works, runs, events and budget, and only when its runs have ended", async () => {
+  it("the deletion removes students, submissions, runs, events and budget, and only after all runs have ended", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 3, { concurrency: 2 }));
     await admit();
     await expect(tenant.batches.delete(id)).rejects.toMatchObject({ code: "STORE_RUN_OPEN" });
@@ -113,7 +113,7 @@ describe("deleting", () => {
     expect(await tenant.batches.delete(id)).toBe(false);
   });
 
-  it("no run is born of a batch that is gone, however late its admission", async () => {
+  it("no run is created for a deleted batch, however late its start", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
     let gone: Promise<boolean> | null = null;
     // Admitted, and its run not yet made, when the batch is deleted.
@@ -134,7 +134,7 @@ describe("deleting", () => {
     expect(await count("runs")).toBe(0);
   });
 
-  it("a run of a batch that is deleted alone leaves its mark on the try", async () => {
+  it("a single deleted run of a batch marks its grading attempt as deleted", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 2));
     await admit();
     const [first] = await runsOf(id);
@@ -150,7 +150,7 @@ describe("deleting", () => {
     expect(await tenant.batches.regrade(id, { keys: [memberOf(1).key] })).toEqual({ works: [memberOf(1).key] });
   });
 
-  it("what is kept for so many days goes batch by batch, and no class loses single grades", async () => {
+  it("the retention period deletes whole batches, and no single grades of a class", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 2));
     await admit();
     for (const run of await runsOf(id)) await endWithGrade(store, run, null);

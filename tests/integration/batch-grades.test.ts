@@ -23,7 +23,7 @@ const count = async (table: string) => (await rows<{ n: number }>(`select count(
 const runsOf = async (id: string) =>
   (await tenant.batches.works(id, {}, { limit: 200 })).works.map((work) => work.try?.runId ?? "");
 
-describe("grades", () => {
+describe("grades of a batch", () => {
   let id: string;
   const key = memberOf(1).key;
   const say = (event: object) =>
@@ -39,7 +39,7 @@ describe("grades", () => {
     await endWithGrade(store, (await runsOf(id))[0] ?? "", gradeWith({ tests: 6, style: 3 }));
   });
 
-  it("an override needs a reason, stands above the machine's word, and keeps it", async () => {
+  it("an override needs a reason, has precedence over the proposed grade, and keeps the proposal", async () => {
     for (const reason of ["", "  ", undefined]) {
       await expect(say({ criterion: "style", points: 1, reason })).rejects.toMatchObject({
         code: "STORE_GRADE_INVALID",
@@ -69,7 +69,7 @@ describe("grades", () => {
     expect((await tenant.batches.events(id)).events).toHaveLength(2);
   });
 
-  it("release is an act of its own, of what has an outcome", async () => {
+  it("a grade is released by a separate event, and only if the submission has an outcome", async () => {
     const second = { work: memberOf(2).key, kind: "released" };
     await expect(say(second)).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
     await say({ kind: "released" });
@@ -81,13 +81,13 @@ describe("grades", () => {
     await expect(say({ kind: "withdrawn", reason: "again" })).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
   });
 
-  it("several at once are each said of what was there", async () => {
+  it("parallel overrides each record the value that they replaced", async () => {
     await Promise.all([0, 1, 2, 3, 4].map((points) => say({ criterion: "style", points, reason: `r${points}` })));
     const { events } = await tenant.batches.events(id, key);
     expect(events.map(({ from }) => from)).toEqual([3, ...events.slice(0, -1).map(({ to }) => to)]);
   });
 
-  it("the database refuses to change or delete what was said", async () => {
+  it("the database refuses to change or delete grade events", async () => {
     await say({ criterion: "style", points: 1, reason: "copied" });
     for (const text of [
       "update grade_events set points_to = 4",
@@ -102,7 +102,7 @@ describe("grades", () => {
     expect((await tenant.batches.events(id)).events).toHaveLength(1);
   });
 
-  it("lateness costs a line of its own", async () => {
+  it("a late submission has its penalty on a separate line", async () => {
     const batch = await classOf(tenant, flow, 2);
     const late = { ...batch.works[0], lateness: { is: "late", byMs: 90_000_000 } };
     await tenant.batches.save({
@@ -115,7 +115,7 @@ describe("grades", () => {
     });
   });
 
-  it("works are filtered by standing and outcome, page by page", async () => {
+  it("submissions are filtered by standing and outcome, page by page", async () => {
     const outcome = ["graded" as const];
     expect((await tenant.batches.works(id, { outcome })).works.map((work) => work.key)).toEqual([key]);
     expect((await tenant.batches.works(id, { standing: ["running"] })).works).toHaveLength(1);
