@@ -25,7 +25,7 @@ const [tests, style] = classRubric.criteria;
 const smaller = { criteria: [tests, { ...style, points: 2 }] } as Rubric;
 
 describe("another rubric", () => {
-  it("takes no points from grades by the old one, until they are graded anew", async () => {
+  it("changes no points of existing grades until the submissions are graded again", async () => {
     const batch = await classOf(tenant, flow, 3, { concurrency: 2 });
     const { id } = await tenant.batches.save(batch);
     await admit();
@@ -54,7 +54,7 @@ describe("another rubric", () => {
     expect(await workOf(id, 3)).toMatchObject({ grade: { outcome: { is: "needs human" }, total: null } });
   });
 
-  it("is not brought in by a regrade", async () => {
+  it("is not applied by a regrade", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
     await admit();
     await endAll(id);
@@ -67,8 +67,8 @@ describe("another rubric", () => {
   });
 });
 
-describe("works that are no longer handed in", () => {
-  it("stop counting when all works are saved, and count again when they are back", async () => {
+describe("withdrawn submissions", () => {
+  it("stop counting when all submissions are saved, and count again when they return", async () => {
     const batch = await classOf(tenant, flow, 3, { concurrency: 2 });
     const { id } = await tenant.batches.save(batch);
     await admit();
@@ -91,7 +91,7 @@ describe("works that are no longer handed in", () => {
   });
 });
 
-it("a verdict of a try that no longer stands is refused", async () => {
+it("a verdict of a replaced grading attempt is refused", async () => {
   const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
   await admit();
   await endAll(id);
@@ -104,7 +104,7 @@ it("a verdict of a try that no longer stands is refused", async () => {
   expect(await tenant.batches.record(id, { ...seen, try: 2 })).toMatchObject({ try: 2 });
 });
 
-it("runs that wait for a person take no place from another batch", async () => {
+it("runs that wait for a person take no slot from another batch", async () => {
   await tenant.batches.save(await classOf(tenant, flow, 4, { key: "stuck", concurrency: 2 }));
   expect(await admit(2)).toMatchObject({ admitted: 2 });
   await tenant.batches.save(await classOf(tenant, flow, 2, { key: "other" }));
@@ -115,7 +115,7 @@ it("runs that wait for a person take no place from another batch", async () => {
   expect(await admit(2)).toMatchObject({ admitted: 2 });
 });
 
-it("an open fork keeps its own batch from being deleted, and no other", async () => {
+it("an open fork prevents the deletion of its own batch, and of no other", async () => {
   const ids: string[] = [];
   for (const key of ["one", "two"]) {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1, { key }));

@@ -62,7 +62,7 @@ const kept = {
 };
 
 describe("a roster that gains a column", () => {
-  it("keeps overrides, releases and runs: nothing is graded again", async () => {
+  it("keeps overrides, releases and runs, and grades nothing again", async () => {
     const id = await gradedClass();
     const again = await saved({
       members: numbered,
@@ -88,7 +88,7 @@ describe("a roster that gains a column", () => {
     ).toMatchObject({ added: 0, dropped: 1 });
   });
 
-  it("keeps them, too, when the class is sent in pieces that name people and works by the new keys", async () => {
+  it("keeps them also if the class is sent in pieces that use the new keys", async () => {
     const id = await gradedClass();
     const part = { ...(await saved({ members: [], works: [] })), whole: false };
     await tenant.batches.save({ ...part, members: numbered });
@@ -151,11 +151,11 @@ it("a kill between any two statements of a save leaves the old class or the new 
   expect(await dump()).toEqual(after);
 });
 
-describe("group work", () => {
+describe("a group submission", () => {
   const team = async (key: string, group: string, by: readonly string[], content = "team") =>
     await handedIn(key, by, content, { group });
 
-  it("stays with its people when the group is renamed, and when somebody joins", async () => {
+  it("stays with its students when the group is renamed or a student joins", async () => {
     const by = ["ada@x.org", "alan@x.org"];
     const id = await gradedClass({ works: [await team("Team Blue#1", "Team Blue", by)] });
     const renamed = await saved({ members: [ada, alan], works: [await team("Team Red#1", "Team Red", by)] });
@@ -170,7 +170,7 @@ describe("group work", () => {
     expect(await works(id)).toMatchObject([{ key: "Team Blue#1", by: [...by, "grace"], ...kept }]);
   });
 
-  it("never takes the work of other people because the key is the same", async () => {
+  it("never takes the submission of other students because its key is the same", async () => {
     const id = await gradedClass();
     const swapped = await saved({
       members: [ada, alan],
@@ -183,7 +183,7 @@ describe("group work", () => {
   });
 });
 
-describe("a member who could be somebody else", () => {
+describe("a student who may be another person", () => {
   const stranger = { key: "1001", id: "1001", name: "Grace Hopper" };
   const numberedClass = async () =>
     await gradedClass({
@@ -201,7 +201,7 @@ describe("a member who could be somebody else", () => {
     expect(await members(id)).toMatchObject([{ name: "Ada Lovelace" }]);
   });
 
-  it("is the stored one, or somebody new, as a person says", async () => {
+  it("becomes the stored student or a new one, as the teacher decides", async () => {
     const id = await numberedClass();
     const work = await handedIn("1001#1", ["1001"], "a");
     await tenant.batches.save(
@@ -221,7 +221,7 @@ describe("a member who could be somebody else", () => {
   });
 });
 
-it("a batch of an earlier version with keys of groups and addresses goes on", async () => {
+it("a batch of an earlier version with keys of groups and addresses continues", async () => {
   const by = ["ada@x.org", "alan@x.org"];
   const id = await gradedClass({ works: [await handedIn("Team Blue#1", by, "team", { group: "Team Blue" })] });
   // As the columns stand after the migration.
@@ -235,7 +235,7 @@ it("a batch of an earlier version with keys of groups and addresses goes on", as
   expect(await works(id)).toMatchObject([{ key: "Team Blue#1", by, countsFor: by, ...kept }]);
 });
 
-it("a work that waits for a decision needs a human and is not run, and goes on when it is decided", async () => {
+it("a submission that waits for a decision needs a human, is not run, and continues after the decision", async () => {
   const work = await handedIn("ada@x.org#1", ["ada@x.org"], "a");
   const hash = work.content.is === "taken" ? work.content.hash : "";
   const waiting = {

@@ -56,7 +56,7 @@ async function stateOf(runId: string) {
   return rows[0];
 }
 
-it("works without a paid reply begin again with the corrected model, and paid replies are kept", async () => {
+it("submissions without a paid reply restart with the corrected model, and paid replies are kept", async () => {
   const batch = await classOf(tenant, flow, 4);
   const { id } = await tenant.batches.save(withModel(batch, "gpt-5-mimi"));
   await admit();
@@ -80,7 +80,7 @@ it("works without a paid reply begin again with the corrected model, and paid re
   expect(await tenant.batches.save(withModel(batch, "gpt-5-mini"))).toMatchObject({ restarted: 0, kept: 1 });
 });
 
-it("a request that was under way is kept at first, and restarted by the next save when its worker is gone", async () => {
+it("an open request is kept at first, and the next save restarts it after its worker was lost", async () => {
   const batch = await classOf(tenant, flow, 1);
   const { id } = await tenant.batches.save(withModel(batch, "gpt-5-mimi"));
   await admit();
@@ -90,7 +90,7 @@ it("a request that was under way is kept at first, and restarted by the next sav
   expect(await tenant.batches.save(withModel(batch, "gpt-5-mini"))).toMatchObject({ restarted: 1 });
 });
 
-it("works with replies of a script alone begin again with the corrected model", async () => {
+it("submissions with replies of a script alone restart with the corrected model", async () => {
   const batch = await classOf(tenant, flow, 1);
   const { id } = await tenant.batches.save(withModel(batch, "scripted", "wrong.yaml"));
   await admit();
@@ -101,7 +101,7 @@ it("works with replies of a script alone begin again with the corrected model", 
   });
 });
 
-it("a run that failed because the endpoint refused its request begins again, also with the same settings", async () => {
+it("a run that failed because the endpoint refused its request restarts, also with the same settings", async () => {
   const batch = await classOf(tenant, flow, 3);
   const { id } = await tenant.batches.save(withModel(batch, "gpt-5-mini"));
   await admit();
@@ -122,7 +122,7 @@ it("a run that failed because the endpoint refused its request begins again, als
   expect((await tenant.batches.get(id))?.counts).toMatchObject({ waiting: 1, failed: 1, running: 1 });
 });
 
-it("other settings for a class without its files restart the same works, and a resume leaves replaced runs alone", async () => {
+it("other settings for a class without files restart the same submissions, and a resume leaves replaced runs unchanged", async () => {
   const batch = await classOf(tenant, flow, 2);
   const { id } = await tenant.batches.save(withModel(batch, "gpt-5-mimi"));
   await admit();

@@ -35,8 +35,8 @@ const runsOf = async (id: string) =>
   (await tenant.batches.works(id, {}, { limit: 200 })).works.map((work) => work.try?.runId ?? "");
 const countsOf = async (id: string) => (await tenant.batches.get(id))?.counts;
 
-describe("saving", () => {
-  it("twice is once", async () => {
+describe("saving a batch", () => {
+  it("a batch that is saved twice exists once", async () => {
     const batch = await classOf(tenant, flow, 5);
     const first = await tenant.batches.save(batch);
     expect(first).toMatchObject({ created: true, added: 5, changed: 0, otherDefinition: 0 });
@@ -48,7 +48,7 @@ describe("saving", () => {
     expect(await count("batches")).toBe(1);
   });
 
-  it("at the same time by several is once", async () => {
+  it("a batch that is saved five times in parallel exists once", async () => {
     const batch = await classOf(tenant, flow, 20);
     const saved = await Promise.all(Array.from({ length: 5 }, () => tenant.batches.save(batch)));
     expect(new Set(saved.map(({ id }) => id)).size).toBe(1);
@@ -56,7 +56,7 @@ describe("saving", () => {
     expect(await count("batch_runs")).toBe(20);
   });
 
-  it("a work whose content changed gets one new try, and no other does", async () => {
+  it("a changed submission gets one new grading attempt, and no other submission does", async () => {
     const batch = await classOf(tenant, flow, 4);
     const { id } = await tenant.batches.save(batch);
     await admit();
@@ -75,7 +75,7 @@ describe("saving", () => {
     expect(await tenant.batches.work(id, memberOf(2).key)).toMatchObject({ proposal: null, grade: null, tries: 2 });
   });
 
-  it("a try that has not begun takes the new content; one that runs is ended and replaced", async () => {
+  it("a waiting grading attempt takes the changed content, and a running attempt is cancelled and replaced", async () => {
     const batch = await classOf(tenant, flow, 2, { concurrency: 1 });
     const { id } = await tenant.batches.save(batch);
     await admit();
@@ -102,7 +102,7 @@ describe("saving", () => {
     );
   });
 
-  it("a work without content gets no run and is ungradable; one that does not count waits for nothing", async () => {
+  it("a submission without content is ungradable and gets no run, and one that does not count gets no run", async () => {
     const batch = await classOf(tenant, flow, 4);
     const [one, two, three, four] = batch.works as [never, never, never, never];
     const { id } = await tenant.batches.save({
@@ -125,7 +125,7 @@ describe("saving", () => {
     });
   });
 
-  it("what it names must be there: blobs, and the members whose works they are", async () => {
+  it("a batch is refused if a blob or a student that it names does not exist", async () => {
     const batch = await classOf(tenant, flow, 1);
     const [work] = batch.works;
     const lost = { ...work, content: { ...work?.content, hash: "0".repeat(64) } };
@@ -145,7 +145,7 @@ describe("saving", () => {
     expect(await count("batches")).toBe(0);
   });
 
-  it("hostile text in names and contents is kept as it can be", async () => {
+  it("hostile text in names and keys is stored and found again", async () => {
     const hostile = 'Robert\0"); drop table runs;-- \ud800 \u202e';
     const batch = await classOf(tenant, flow, 1);
     const members = [{ ...memberOf(1), name: hostile }];
@@ -157,7 +157,7 @@ describe("saving", () => {
     });
   });
 
-  it("another definition counts for what has not begun; what was graded by the other one is told", async () => {
+  it("another definition applies to waiting submissions, and the number graded by the old one is reported", async () => {
     const batch = await classOf(tenant, flow, 3, { concurrency: 1 });
     const { id } = await tenant.batches.save(batch);
     await admit();
@@ -172,7 +172,7 @@ describe("saving", () => {
     expect(hashes).toEqual([flow.hash, other.hash, other.hash]);
   });
 
-  it("members who come later get pseudonyms of their own, and nobody's changes", async () => {
+  it("students who are added later get new pseudonyms, and no other pseudonym changes", async () => {
     const batch = await classOf(tenant, flow, 3);
     const { id } = await tenant.batches.save(batch);
     const before = (await tenant.batches.members(id)).members;
@@ -182,7 +182,7 @@ describe("saving", () => {
     expect(new Set(after.map(({ pseudonym }) => pseudonym)).size).toBe(5);
   });
 
-  it("its blobs are kept for as long as it is there", async () => {
+  it("the blobs of a batch are kept until it is deleted", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 3));
     await store.database.calm.query("update blobs set created_at = created_at - interval '3 days'");
     await deleteOrphans(store, 86_400_000);
@@ -193,8 +193,8 @@ describe("saving", () => {
   });
 });
 
-describe("admission", () => {
-  it("makes runs with labels, options and budget of the batch, and no name anywhere", async () => {
+describe("starting runs of a batch", () => {
+  it("runs have labels, options and budget of the batch, and no name of a student anywhere", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 2));
     await admit();
     const { works } = await tenant.batches.works(id);
@@ -212,7 +212,7 @@ describe("admission", () => {
     for (const { text } of texts) expect(text).not.toMatch(/Secretia|Hiddenson|s000/);
   });
 
-  it("a row of a table of runs begins with its own definition and values, on no files, and is no person's", async () => {
+  it("a row of a table starts with its own definition and values, without files and without a student", async () => {
     const other = definition({ main: chain(2) });
     await tenant.definitions.save(other);
     const rowOf = async (number: number, variables: Record<string, string>, hash: string): Promise<NewWork> => {
@@ -251,7 +251,7 @@ describe("admission", () => {
     await expect(tenant.batches.save({ ...batch, works: [nowhere] })).rejects.toThrow("There is no definition 000");
   });
 
-  it("never exceeds the concurrency, whoever looks at the same time", async () => {
+  it("the concurrency is never exceeded, although several processes start runs in parallel", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 40, { concurrency: 7 }));
     const other = await openStore({ url: database.url });
     const looks = [store, other, store, other].map((one) =>
@@ -272,7 +272,7 @@ describe("admission", () => {
     expect(await count("runs")).toBe(40);
   });
 
-  it("a batch of 5 that comes after one of 500 is not behind it", async () => {
+  it("a batch of 5 that is saved after one of 500 does not wait for it", async () => {
     const large = await tenant.batches.save(await classOf(tenant, flow, 100, { key: "large", concurrency: 500 }));
     await admit(8);
     const small = await tenant.batches.save(await classOf(tenant, flow, 5, { key: "small", concurrency: 500 }));
@@ -296,7 +296,7 @@ describe("admission", () => {
     expect(await countsOf(large.id)).toMatchObject({ running: 4, succeeded: 5, waiting: 91 });
   });
 
-  it("what was admitted and not made, or made and not enqueued, is found by the next look", async () => {
+  it("a run that was scheduled but not created, or created but not enqueued, is found by the next pass", async () => {
     await tenant.batches.save(await classOf(tenant, flow, 3, { concurrency: 2 }));
     const killed = (point: string) => ({
       failPoint: (at: string) => {
@@ -316,7 +316,7 @@ describe("admission", () => {
     expect(await count("runs")).toBe(2);
   });
 
-  it("a run that cannot be made is told of its work and holds no place", async () => {
+  it("a run that cannot be created is reported with its submission and holds no slot", async () => {
     const batch = await classOf(tenant, flow, 2, { concurrency: 1 });
     const { id } = await tenant.batches.save(batch);
     await store.database.calm.query("delete from blobs where hash = $1", [
@@ -336,10 +336,10 @@ describe("admission", () => {
   });
 });
 
-describe("pause, resume, cancel, retry, regrade", () => {
+describe("changes to a started batch", () => {
   const end = async (runId: string | undefined) => endWithGrade(store, runId ?? "", gradeWith({ tests: 5, style: 2 }));
 
-  it("a paused batch begins nothing, what runs goes on, and resuming begins the rest", async () => {
+  it("a paused batch starts nothing, running submissions finish, and a resume starts the rest", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 4, { concurrency: 2 }));
     await admit();
     await tenant.batches.pause(id, "wait for the new rubric");
@@ -354,7 +354,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect(await countsOf(id)).toMatchObject({ succeeded: 2, waiting: 0, running: 2 });
   });
 
-  it("cancelling ends the open runs and begins none; grades stand", async () => {
+  it("a cancelled batch ends its open runs and starts none, and its grades stay", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 5, { concurrency: 3 }));
     await admit();
     await end((await runsOf(id))[0]);
@@ -368,7 +368,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect((await tenant.batches.get(id))?.state).toEqual({ is: "cancelled", reason: "wrong export" });
   });
 
-  it("a run that was being made while its batch was cancelled is ended by the next look", async () => {
+  it("a run that was being created while its batch was cancelled is ended by the next pass", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
     const cancelling = () => void tenant.batches.cancel(id, "stop");
     await admit(10, { failPoint: (point) => (point === "created" ? cancelling() : undefined) });
@@ -377,7 +377,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect(await countsOf(id)).toMatchObject({ running: 0, failed: 1 });
   });
 
-  it("retry takes those that failed, and no grade that stands", async () => {
+  it("a retry restarts failed submissions only, and no submission with a grade", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 4));
     await admit();
     const runs = await runsOf(id);
@@ -394,7 +394,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect(await countsOf(id)).toMatchObject({ succeeded: 1, waiting: 2, running: 1 });
   });
 
-  it("regrade makes a new try of the chosen works with another definition; the old ones stay readable", async () => {
+  it("a regrade with another definition starts a new grading attempt, and the old attempts stay readable", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 3));
     await admit();
     const runs = await runsOf(id);
@@ -413,7 +413,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect((await tenant.batches.tries(id, keys[0] ?? ""))[0]).toMatchObject({ grade: { total: 7 }, runId: runs[0] });
   });
 
-  it("concurrency is changed while it goes on", async () => {
+  it("the concurrency can be changed while a batch is running", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 9, { concurrency: 2 }));
     await admit();
     await tenant.batches.setConcurrency(id, 5);
@@ -423,7 +423,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
   });
 });
 
-it("what a model must not know of a class is told of its runs, and of runs made from them", async () => {
+it("the facts that must not reach a model are found for runs of a class, and for runs created from them", async () => {
   const batch = await classOf(tenant, flow, 3);
   const members = [
     { ...memberOf(1), aiConsent: "local" as const, language: "de" },
@@ -454,7 +454,7 @@ it("what a model must not know of a class is told of its runs, and of runs made 
   await expect(store.workFacts(run)).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
 });
 
-it("a thousand works: saved in a few statements, read in one", async () => {
+it("a class of a thousand submissions is saved, started and counted", async () => {
   const batch: NewBatch = await classOf(tenant, flow, 1_000, { concurrency: 64 });
   const { id } = await tenant.batches.save(batch);
   await admit();

@@ -41,7 +41,7 @@ function chainOf(nodes: readonly Node[], more: Partial<Program> = {}): Program {
 }
 const calls = (of: string, more: Partial<Program> = {}) => chainOf([{ kind: "call", program: of }], more);
 
-describe.each(backends)("on %s", (backend) => {
+describe.each(backends)("called runs on %s", (backend) => {
   /** What has no part in the queue; on both in the soak. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
@@ -66,14 +66,14 @@ describe.each(backends)("on %s", (backend) => {
     }
   }
 
-  describe("a called workflow with a limit of its own", () => {
+  describe("a called workflow with its own limit", () => {
     const caps = [
       ["cost", { nanodollars: 700_000 }, "LIMIT_COST"],
       ["tokens", { tokens: 400 }, "LIMIT_TOKENS"],
       ["characters", { characters: 200 }, "LIMIT_CHARACTERS"],
     ] as const;
 
-    it.each(caps)("spends no more %s than when it is run alone, below two callers", async (_, cap, code) => {
+    it.each(caps)("spends no more %s under two callers than when it runs alone", async (_, cap, code) => {
       const callee = many(ask, 12, limited(cap));
       const alone = await run({ callee });
       const below = await run({ main: calls("middle"), middle: calls("callee"), callee });
@@ -137,7 +137,7 @@ describe.each(backends)("on %s", (backend) => {
     });
   });
 
-  describe("steps of a tree whose calls go on at the same time", () => {
+  describe("steps of a tree of runs with parallel calls", () => {
     const assign: Node = { kind: "assign", value: { from: "literal", text: "x" } };
     const five = chainOf(Array.from({ length: 5 }, () => assign));
     const callsOfFive = (count: number, steps: number) => ({
@@ -151,7 +151,7 @@ describe.each(backends)("on %s", (backend) => {
       return (await mill.store.database.calm.query<{ n: number }>(text, [rootId])).rows[0]?.n ?? -1;
     }
 
-    it("are never more than its limit, and end it with LIMIT_STEPS", async () => {
+    it("never exceed the limit of the tree, and end it with LIMIT_STEPS", async () => {
       const root = await run(callsOfFive(40, 60));
       expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
       // The map itself is a step without an activity.
@@ -159,7 +159,7 @@ describe.each(backends)("on %s", (backend) => {
       await replaysExactly(root.id);
     });
 
-    it("may be as many as its limit, to the last one", async () => {
+    it("can use the limit up to its last step", async () => {
       // The map, eight calls, and five steps in each.
       const root = await run(callsOfFive(8, 49));
       expect(root).toMatchObject({ status: "success" });
@@ -191,7 +191,7 @@ describe.each(backends)("on %s", (backend) => {
     });
   });
 
-  it("a tree has no more runs than CEILING_RUNS, however many are called at once", async () => {
+  it("a tree has no more runs than CEILING_RUNS, however many calls start in parallel", async () => {
     const root = await run({
       main: many({ kind: "call", program: "one" }, 100),
       one: chainOf([{ kind: "assign", value: { from: "literal", text: "x" } }]),

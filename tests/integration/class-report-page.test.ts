@@ -32,7 +32,9 @@ afterAll(async () => {
   await browser?.close();
 });
 
-it("sorts and searches 2,000 students from a file, by keyboard, and runs no script but its own", async ({ skip }) => {
+it("the class report sorts and searches 2,000 students from a file, by keyboard, and runs no foreign script", async ({
+  skip,
+}) => {
   if (browser === null) return skip();
   const file = join(await mkdtemp(join(tmpdir(), "report-")), "class-report.html");
   const links = new Map([["3", "students/3.html"]]);

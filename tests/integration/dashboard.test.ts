@@ -45,7 +45,7 @@ afterAll(async () => {
   await mill?.close();
 });
 
-it("every panel asks for series that there are, by labels that they have", () => {
+it("every dashboard panel queries existing series by existing labels", () => {
   const asked = new Set<string>();
   for (const { title, targets } of dashboard.panels) {
     for (const { expr, legendFormat } of targets) {
@@ -71,7 +71,7 @@ it("every panel asks for series that there are, by labels that they have", () =>
   expect([...live.keys()].filter((name) => !asked.has(name))).toEqual([]);
 });
 
-it("panels do not overlap, and have the data source that is provisioned", () => {
+it("dashboard panels do not overlap, and use the provisioned data source", () => {
   const taken = new Set<string>();
   for (const { title, gridPos } of dashboard.panels) {
     for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1)
