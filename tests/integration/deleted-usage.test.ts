@@ -100,7 +100,7 @@ const waitsForLock = (like: string) =>
     { limitMs: 10_000 },
   );
 
-it("deleting runs changes no figure by day, model and definition, and leaves no run and no label", async () => {
+it("deleting runs changes no usage by day, model or definition, and leaves no run and no label", async () => {
   const runs = [await endedRun(), await endedRun(), await endedRun()];
   for (const [at, run] of runs.entries()) await reply(run, `m${at % 2}`);
   const figures = async (by: UsageBy, filter?: UsageFilter) =>
@@ -128,7 +128,7 @@ it("deleting runs changes no figure by day, model and definition, and leaves no 
   expect(await linesLeft()).toEqual([]);
 });
 
-it("a deletion that is killed at any statement neither loses nor doubles what was spent", async () => {
+it("a deletion that is killed at any statement neither loses nor doubles usage", async () => {
   for (let at = 1; ; at += 1) {
     let deaths = 0;
     for (const when of ["before", "after"] as const) {
@@ -164,7 +164,7 @@ const ends: readonly {
   },
 ];
 
-it.each(ends)("a request on its way whose run was deleted is booked once: $how", async ({ end, booked }) => {
+it.each(ends)("an open request whose run was deleted is booked once: $how", async ({ end, booked }) => {
   const run = await endedRun();
   expect(await reserve(run)).toEqual({ kind: "reserved" });
   expect(await usageBy({ kind: "model" })).toMatchObject([unsureOnce]);
@@ -182,7 +182,7 @@ it.each(ends)("a request on its way whose run was deleted is booked once: $how",
   expect(await query("select 1 from charges")).toEqual([]);
 });
 
-it("a reservation beside a deletion is refused or counted, and leaves no open line", async () => {
+it("a reservation during a deletion is refused or counted, and leaves no open entry", async () => {
   const refused = await endedRun();
   await holding(async (client) => {
     await client.query("select 1 from runs where id = $1 for update", [refused.runId]);
@@ -215,7 +215,7 @@ it("a reservation beside a deletion is refused or counted, and leaves no open li
   expect(await usageBy({ kind: "model" })).toMatchObject([paidOnce]);
 });
 
-it("a request that ends beside a deletion is booked once, whoever is first", async () => {
+it("a request that ends during a deletion is booked once, in either order", async () => {
   // The failure is written while the deletion waits.
   const first = await endedRun();
   await reserve(first);

@@ -87,7 +87,7 @@ async function waitsForLock(like: string): Promise<void> {
   });
 }
 
-it("a fork of a run that is deleted meanwhile is refused, and leaves no run, key or budget", async () => {
+it("a fork of a run that is being deleted is refused, and leaves no run, key or budget", async () => {
   const { runId } = await endedRun();
   const before = await query<{ id: string }>("select id from runs");
   const budgets = await query("select id from budgets order by id");
@@ -115,7 +115,7 @@ it("a fork of a run that is deleted meanwhile is refused, and leaves no run, key
   expect(await leftOf(runId)).toBe(0);
 });
 
-it("a reply that comes after its run was deleted is not stored", async () => {
+it("a reply that arrives after its run was deleted is not stored", async () => {
   const { runId, activity } = await endedRun();
   expect(await remove(runId)).toBe(true);
   expect(await leftOf(runId)).toBe(0);
@@ -123,7 +123,7 @@ it("a reply that comes after its run was deleted is not stored", async () => {
   expect(await leftOf(runId)).toBe(0);
 });
 
-it("a reply that is stored while its run is deleted goes with the run, whoever is first", async () => {
+it("a reply that is stored while its run is deleted is deleted with it, in either order", async () => {
   const first = await endedRun();
   await holding(async (client) => {
     // A deletion that has begun.
@@ -155,7 +155,7 @@ it("a reply that is stored while its run is deleted goes with the run, whoever i
   expect(await leftOf(second.runId)).toBe(0);
 });
 
-it("a request of a run that was deleted is not sent: its reservation is refused and leaves nothing", async () => {
+it("a request of a deleted run is not sent: its reservation is refused and leaves nothing", async () => {
   const { runId, activity } = await endedRun();
   expect(await remove(runId)).toBe(true);
   const reserving = store.reserve({
@@ -167,7 +167,7 @@ it("a request of a run that was deleted is not sent: its reservation is refused 
   expect(await leftOf(runId)).toBe(0);
 });
 
-it("a budget that does not exist refuses the call of a run that is to pay from it", async () => {
+it("a missing budget refuses the calls of a run that pays from it", async () => {
   const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }), budgets: ["gone"] });
   const { activity } = await claimed(store, only(jobs));
   const want = { nanodollars: 1, tokens: 1 };
@@ -183,7 +183,7 @@ it("a budget that does not exist refuses the call of a run that is to pay from i
   expect(await reserve(2)).toEqual({ kind: "reserved" });
 });
 
-it("what is left of runs that are over or gone is never due", async () => {
+it("activities of ended or deleted runs are never due", async () => {
   const prompt = await createRun(store, { definition: definition({ main: onePrompt }) });
   const ask = await createRun(store, { definition: definition({ main: oneAsk }) });
   await query("update activities set created_at = clock_timestamp() - interval '1 hour' where run_id = $1", [

@@ -81,7 +81,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   };
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-  it("are told apart for the operator: absent, hanging, and one that serves, with its images and room", async () => {
+  it("the doctor tells absent, hanging and serving engines apart, with images and free space", async () => {
     const missing = `markmill-absent-${randomBytes(4).toString("hex")}`;
     const standing = await describeEngines(
       { hosts: [absent, hanging.host, host], images: [image, missing] },
@@ -104,7 +104,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     ]);
   });
 
-  it("one that hangs, and one that is absent, hold up neither start, sessions, lists nor removals on a third", async () => {
+  it("a hanging and an absent engine delay no start, session, list or removal on a third one", async () => {
     const sandbox = await sandboxOn([hanging.host, absent, host]);
     expect((await sandbox.describe()).map(({ facts }) => facts !== undefined)).toEqual([false, false, true]);
     const spec = newSpec();
@@ -118,7 +118,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await expect(sandbox.remove(session.id)).rejects.toMatchObject(unreachable);
   });
 
-  it("a stall that ends is not a command's time-out: the command goes on", async () => {
+  it("a short stall of the engine does not time out a command, which continues", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const session = await sandbox.open(newSpec({ limits: { wallMs: 3_000, silenceMs: 3_000 } }));
@@ -128,7 +128,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect(await outcome).toMatchObject({ exitCode: 0, timedOut: false, output: "begun\ndone\n" });
   });
 
-  it("a stall before the command begins is not its time-out either", async () => {
+  it("a short stall before a command starts does not time it out either", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const session = await sandbox.open(newSpec({ limits: { wallMs: 3_000 } }));
@@ -139,7 +139,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect(await outcome).toMatchObject({ exitCode: 0, timedOut: false, output: "done\n" });
   });
 
-  it("a stall that does not end leaves no outcome and no wait, and the session serves on after it", async () => {
+  it("a stall that does not end produces no outcome and no endless wait, and the session works after it", async () => {
     const bounds = { pingMs: 200, answerMs: 1_000, silentMs: 3_000 };
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host], bounds);
@@ -155,7 +155,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect(await sh(again, "cat lib/data.txt; pgrep -x sleep")).toMatchObject({ output: "seven\n" });
   });
 
-  it("every call on one that stalls ends, as trouble that passes", async () => {
+  it("every call to a stalled engine ends with a transient error", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host], { pingMs: 200, answerMs: 1_000, silentMs: 3_000 });
     const spec = newSpec();
@@ -193,7 +193,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     for (const [name, code] of results) expect(code, name).toMatch(passing);
   });
 
-  it("a command is given up at once when its worker goes, also while its engine hangs", async () => {
+  it("a command is given up at once when its worker stops, also while its engine hangs", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const spec = newSpec();
@@ -230,7 +230,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect((await sh(next, "pgrep -c -x sleep; echo on")).output).toBe("0\non\n");
   });
 
-  it("a judge's guest that stalls with its engine is not out of time", async () => {
+  it("a guest of the judge that stalls with its engine has not timed out", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const judge = await openJudge(sandbox, judgeSpec());
@@ -255,7 +255,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     }
   });
 
-  it("a container that is made and not started yet belongs to a session that is starting", async () => {
+  it("a created container that is not started yet belongs to a starting session", async () => {
     const id = `e-${randomBytes(6).toString("hex")}`;
     opened.push(id);
     const created = { "markmill.created": new Date().toISOString() };
@@ -265,7 +265,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect((await sandbox.list()).find((one) => one.id === id)).toMatchObject({ status: "starting" });
   });
 
-  it("a session whose container ends while its files are put in is lost, and can be asked for again", async () => {
+  it("a session whose container ends during its file upload is lost, and can be requested again", async () => {
     const sandbox = await sandboxOn([host]);
     const spec = newSpec({
       files: { kind: "list", files: [{ path: "big", mode: 0o644, bytes: randomBytes(24 * 1024 * 1024) }] },

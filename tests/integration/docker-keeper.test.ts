@@ -59,7 +59,7 @@ for n in 1 2 3 4 5 6 7 8 9; do perl -e '$held = "a" x 15000000; sleep 5' & done;
   },
 ];
 
-describe.skipIf(!available)("a session whose command attacks its keeper", () => {
+describe.skipIf(!available)("a sandbox session whose command attacks its keeper", () => {
   let docker: Docker;
   let sandbox: DockerSandbox;
   const opened: Session[] = [];
@@ -80,7 +80,7 @@ describe.skipIf(!available)("a session whose command attacks its keeper", () => 
     return session;
   };
 
-  it.each(attacks)("a command that $name has an ordinary outcome, and the session lives", async ({ text, says }) => {
+  it.each(attacks)("has an ordinary outcome and stays usable after a command that $name", async ({ text, says }) => {
     const session = await open();
     const before = await docker.getContainer(`markmill-session-${session.id}`).inspect();
     const outcome = await session.run({ kind: "shell", text });
@@ -93,7 +93,7 @@ describe.skipIf(!available)("a session whose command attacks its keeper", () => 
     expect(after.State.Pid).toBe(before.State.Pid);
   });
 
-  it("a command that gets the keeper killed for want of memory was killed, and the session can be opened again", async () => {
+  it("can be opened again after the keeper was killed for lack of memory", async () => {
     const session = await open();
     const outcome = await session.run({ kind: "python", text: besidesKeeper });
     expect(outcome).toMatchObject({ exitCode: 137, outOfMemory: true, timedOut: false });
@@ -107,7 +107,7 @@ describe.skipIf(!available)("a session whose command attacks its keeper", () => 
     expect(await sandbox.endedByMemory?.(session.instance)).toBe(!again.attached);
   });
 
-  it("commands have the highest out-of-memory score, and the keeper a lower one", async () => {
+  it("gives commands the highest out-of-memory score, and the keeper a lower one", async () => {
     const session = await open();
     const text = `cat /proc/self/oom_score_adj
 for p in 1 $(ps -eo pid=,args= | awk '/keeper/ && !/awk/ { print $1 }'); do cat /proc/$p/oom_score_adj; done`;

@@ -24,7 +24,7 @@ if (available && !mayStart)
 const bounds = { pingMs: 300, answerMs: 5_000, silentMs: 4_000, callMs: 20_000 };
 const head = "---\nsandbox: { wall: 12s }\njudge: { files: tests, wall: 20s }\n---\n\n";
 
-describe.skipIf(!mayStart)("runs on a Docker engine in trouble", () => {
+describe.skipIf(!mayStart)("runs on a failing Docker engine", () => {
   let own: OwnEngine;
   let docker: Docker;
   let mill: Mill;
@@ -119,7 +119,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
       entry.kind === "event" && entry.event.type === "activity.failed" ? [entry.event.failure.code] : [],
     );
 
-  it("are judged again when the container of the session, of the judge, or of a guest is killed", async () => {
+  it("are judged again when the container of the session, of the judge or of a guest is killed", async () => {
     const [inSession, inJudge, inGuest] = await Promise.all([
       start(executes),
       start(judged(`${waits}; cat /judge/key.txt; exit 4`)),
@@ -140,7 +140,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
   });
 
   const programs = inject("thorough") ? (["dockerd", "containerd"] as const) : (["dockerd"] as const);
-  it.each(programs)("end with their verdict when %s stalls in a command", async (program) => {
+  it.each(programs)("end with their verdict when %s stalls during a command", async (program) => {
     const run = await start(executes);
     await whereWaits(run, /session/);
     await own.freeze(program);
@@ -152,7 +152,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     expect(variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
   });
 
-  it("go on at another worker when theirs ends while the engine hangs", async () => {
+  it("continue on another worker when their worker ends while the engine hangs", async () => {
     const run = await start(executes);
     await whereWaits(run, /session/);
     await own.freeze("dockerd");
@@ -163,7 +163,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     expect(variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
   });
 
-  it("wait while the engine's disk is full, and go on when there is room", async () => {
+  it("wait while the engine's disk is full, and continue when there is space", async () => {
     await own.fill();
     const run = await start(executes);
     await until(async () => (await mill.store.database.calm.query(troubled(run))).rows.length > 0);
@@ -173,7 +173,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     expect(variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
   });
 
-  it("are repeated from their checkpoint when the engine is killed in a command and started again", async () => {
+  it("repeat from their checkpoint when the engine is killed during a command and restarted", async () => {
     const [inSession, inJudge] = await Promise.all([start(executes), start(judged(`${waits}; exit 4`))]);
     await Promise.all([whereWaits(inSession, /session/), whereWaits(inJudge, /judge/)]);
     await own.kill();

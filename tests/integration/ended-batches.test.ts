@@ -87,7 +87,7 @@ const ways: readonly {
 ];
 
 describe("a batch that ends without the end of a run", () => {
-  it.each(ways)("says when, and is told: $how", async ({ act, counts }) => {
+  it.each(ways)("records and reports its end: $how", async ({ act, counts }) => {
     const { id } = await save(1);
     await madeLongAgo(id);
     expect(await endOf(id)).toBeNull();
@@ -95,7 +95,7 @@ describe("a batch that ends without the end of a run", () => {
     await expectEnded(id, counts);
   });
 
-  it("an empty class ends when it is saved as a whole, or cancelled, and not while works may come", async () => {
+  it("an empty class ends when it is saved as a whole or cancelled, and not while submissions may come", async () => {
     const { id } = await save(1, { works: [] });
     await madeLongAgo(id);
     expect(await endOf(id)).toBeNull();
@@ -107,7 +107,7 @@ describe("a batch that ends without the end of a run", () => {
     expect(await endOf(other)).not.toBeNull();
   });
 
-  it("works that come later open it again", async () => {
+  it("submissions that are added later reopen an ended batch", async () => {
     const { id } = await save(1, { works: [], whole: true });
     expect(await endOf(id)).not.toBeNull();
     await save(2);
@@ -116,7 +116,7 @@ describe("a batch that ends without the end of a run", () => {
     expect(await endOf(id)).not.toBeNull();
   });
 
-  it("one that was over keeps its moment, whatever is saved or cancelled then", async () => {
+  it("an ended batch keeps its time of end, whatever is saved or cancelled later", async () => {
     const { id } = await save(2);
     await admit(store);
     for (const number of [1, 2]) {
@@ -131,7 +131,7 @@ describe("a batch that ends without the end of a run", () => {
     expect(await endOf(id)).toEqual(ended);
   });
 
-  it("keeps its moment when its runs are deleted, and is not told of again", async () => {
+  it("keeps its time of end when its runs are deleted, and is not reported again", async () => {
     const { id } = await save(2);
     await madeLongAgo(id);
     await admit(store);
@@ -151,7 +151,7 @@ describe("a batch that ends without the end of a run", () => {
     }
   });
 
-  it("its stream ends", async () => {
+  it("closes its event stream", async () => {
     const { id } = await save(1);
     const api = await startApi({ store, queues: null });
     try {

@@ -55,7 +55,7 @@ async function record(mill: Mill, tenant: string): Promise<readonly (readonly nu
 const within = (times: readonly (readonly number[])[], from: number, to: number) =>
   times.flat().filter((time) => time >= from && time <= to).length;
 
-describe.each(backends)("on the %s backend", (backend) => {
+describe.each(backends)("slots of tenants on the %s backend", (backend) => {
   let mill: Mill;
   /** A test that is tried again has tenants of its own. */
   let tries = 0;
@@ -71,7 +71,7 @@ describe.each(backends)("on the %s backend", (backend) => {
   });
   afterAll(() => mill?.close());
 
-  it("five runs of a tenant end while little of 2,000 runs of another goes on", async () => {
+  it("five runs of a tenant end while most of 2,000 runs of another tenant still wait", async () => {
     await start(mill, tenant("busy"), 2_000);
     const few = await start(mill, tenant("few"), 5);
     await until(async () => (await ended(mill, tenant("few"))) === few.length);
@@ -86,7 +86,7 @@ describe.each(backends)("on the %s backend", (backend) => {
     expect(await ended(mill, tenant("busy"))).toBeLessThan(2_000);
   });
 
-  it.skipIf(backend !== backends[0] && !inject("thorough"))("three tenants have equal shares", async () => {
+  it.skipIf(backend !== backends[0] && !inject("thorough"))("three tenants get equal shares", async () => {
     const names = ["one", "two", "three"].map(tenant);
     // They begin together, however long it takes to start them.
     const control = mill.queues.watch("control");
