@@ -45,7 +45,7 @@ describe.skipIf(process.platform !== "linux").each([
   });
   const install = resolve(import.meta.dirname, "../..");
 
-  it("by a guest is neither the install path nor the run id", async () => {
+  it("a guest sees neither the install path nor the run id", async () => {
     const look = { path: "look.sh", mode: 0o755, bytes: Buffer.from(LOOK) };
     const spec = judgeSpec({ run: "run-0f1e2d3c4b5a", submission: { kind: "list", files: [look] } });
     const judge = await openJudge(sandbox, spec);
@@ -64,7 +64,7 @@ describe.skipIf(process.platform !== "linux").each([
     }
   });
 
-  it("by a command in a session of its own is neither the install path nor the run id", async () => {
+  it("a command in its own session sees neither the install path nor the run id", async () => {
     const files = { kind: "list", files: [{ path: "look.sh", mode: 0o755, bytes: Buffer.from(LOOK) }] } as const;
     const session = await sandbox.open({ ...sessionSpec("run-5a4b3c2d1e0f"), files });
     try {
@@ -80,8 +80,8 @@ describe.skipIf(process.platform !== "linux").each([
   });
 });
 
-describe.skipIf(!docker)("what is seen in a container", () => {
-  it("by a guest is neither the install path nor the run id", async () => {
+describe.skipIf(!docker)("programs in a container", () => {
+  it("as guests see neither the install path nor the run id", async () => {
     const engine = await sharedDocker();
     const sandbox = await createDockerSandbox({ hosts: [engine.host], images: [engine.image] });
     const look = { path: "look.sh", mode: 0o755, bytes: Buffer.from(LOOK) };

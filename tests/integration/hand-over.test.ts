@@ -112,7 +112,7 @@ async function onPostgres(): Promise<Place> {
 describe.skipIf(!withRedis)("a hand-over on Redis", () => behaves(onRedis));
 describe("a hand-over on Postgres", () => behaves(onPostgres));
 
-it("a hand-over on Postgres waits for nobody who holds a job's row: that would be a deadlock", async () => {
+it("a hand-over on Postgres does not wait for a locked job row, which would be a deadlock", async () => {
   const database = await freshDatabase();
   const queues = await openQueues({ backend: { kind: "postgres", url: database.url } });
   const [free, held, after, ...rest] = specs(4);
@@ -159,7 +159,7 @@ function behaves(make: () => Promise<Place>): void {
     await queues.close();
   });
 
-  it("that was counted on and is refused says so before its spec is enqueued", async () => {
+  it("reports a refusal before the refused job is enqueued", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const told: string[] = [];
     const serving = queues.serve("control", async (delivered, enqueue, slot) => {
@@ -184,7 +184,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("that was counted on and succeeds refuses nobody", async () => {
+  it("reports no refusal when it succeeds", async () => {
     const [first, second, third] = specs(3) as [JobSpec, JobSpec, JobSpec];
     const told: string[] = [];
     const serving = queues.serve("control", async (delivered, enqueue, slot) => {
@@ -203,7 +203,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("leads a run from job to job, each delivered once, and leaves nothing", async () => {
+  it("delivers each job of a run once, in order, and leaves nothing", async () => {
     const chains = Array.from({ length: 8 }, () => specs(12));
     const heard: string[] = [];
     const handlers = chains.map((chain) => walking(chain, heard));
@@ -227,7 +227,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(errors).toEqual([]);
   });
 
-  it("leads a run from prompt to prompt, too", async () => {
+  it("also delivers prompts of a run one after the other", async () => {
     const chain = specs(4).map((one): JobSpec => ({ ...one, queue: "prompt" }));
     const waiting = spec({ queue: "prompt" });
     const heard: string[] = [];
@@ -239,7 +239,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("makes a job as BullMQ makes and starts one", async () => {
+  it("creates a job as BullMQ creates and starts one", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const kept: Record<string, unknown>[] = [];
     const serving = queues.serve(
@@ -269,7 +269,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(alike(handed, second)).toBe(alike(fetched, first));
   });
 
-  it("that is lost with its worker is delivered again, and says so", async () => {
+  it("delivers a job again that was lost with its worker, and marks it as stalled", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const never = new Promise<never>(() => undefined);
@@ -297,7 +297,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("is kept alive by its worker for as long as it takes", async () => {
+  it("keeps its lock for as long as the handler runs", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const handler = walking([first, second], heard, async ({ jobId: id }) => {
@@ -312,7 +312,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(heard).toEqual([jobId(first), jobId(second)]);
   });
 
-  it("does not happen while the queue is paused: the next job waits", async () => {
+  it("does not happen while the queue is paused, and the next job waits", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(
@@ -344,7 +344,7 @@ function behaves(make: () => Promise<Place>): void {
       return (await meanwhile?.(delivered, enqueue, slot)) ?? { do: "done" };
     });
 
-  it("that is refused to an activity that began early enqueues what the activity led to", async () => {
+  it("enqueues the successors of an early activity when the hand-over to it is refused", async () => {
     const chain = specs(3);
     const [first, second, third] = chain.map(jobId);
     const heard: string[] = [];
@@ -360,7 +360,7 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it.each(["puts itself off", "throws"])(
-    "that is refused to an activity that began early and %s enqueues it again",
+    "enqueues an early activity again when the hand-over to it is refused and the activity %s",
     async (how) => {
       const chain = specs(2);
       const [first, second] = chain.map(jobId);
@@ -381,7 +381,7 @@ function behaves(make: () => Promise<Place>): void {
     },
   );
 
-  it("to an activity that began early and puts itself off puts off the activity's job", async () => {
+  it("delays the job of an early activity that asks to run later", async () => {
     const chain = specs(2);
     const [first, second] = chain.map(jobId);
     const heard: string[] = [];
@@ -396,7 +396,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("of activities that begin early leads each run from job to job in order, and leaves nothing", async () => {
+  it("delivers the jobs of early activities in order, and leaves nothing", async () => {
     const chains = Array.from({ length: 8 }, () => specs(12));
     const heard: string[] = [];
     const serving = queues.serve(
@@ -420,7 +420,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(errors).toEqual([]);
   });
 
-  it("of a job that somebody else has enqueued makes no second one", async () => {
+  it("of a job that another process has enqueued creates no second job", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(
@@ -437,7 +437,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(heard).toHaveLength(2);
   });
 
-  it("does not happen where the job is not let go: what it enqueued is enqueued all the same", async () => {
+  it("does not happen if the finished job runs again later, and its successor is enqueued", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     let put = false;
@@ -456,7 +456,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("of a handler that throws is enqueued all the same", async () => {
+  it("enqueues the next job when the handler throws", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const handler = walking([first, second], heard, async ({ jobId: id }) => {
@@ -469,7 +469,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("of a job that is gone enqueues what is next", async () => {
+  it("enqueues the next job when the finished job no longer exists", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(
@@ -484,7 +484,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("goes to the next job of the same queue that is due now, and the others are enqueued", async () => {
+  it("goes to the next due job of the same queue, and the other jobs are enqueued", async () => {
     const first = spec();
     const [beside, model, later, child] = [
       spec(),
@@ -506,7 +506,7 @@ function behaves(make: () => Promise<Place>): void {
     await Promise.all(servings.map((serving) => serving.close()));
   });
 
-  it("lets the others in after a while", async () => {
+  it("lets waiting jobs run after a while", async () => {
     const chain = specs(200);
     const other = spec();
     const heard: string[] = [];
@@ -523,7 +523,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(heard.indexOf(jobId(other))).toBeLessThan(60);
   });
 
-  it("lets the others in soon where activities take long", async () => {
+  it("lets waiting jobs run soon if activities take long", async () => {
     const chain = specs(20);
     const other = spec();
     const heard: string[] = [];
@@ -541,7 +541,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("of a job to itself does not happen", async () => {
+  it("does not go from a job to itself", async () => {
     const one = spec();
     const heard: string[] = [];
     const serving = queues.serve("control", async ({ jobId: id }, enqueue) => {
@@ -556,7 +556,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(heard).toHaveLength(1);
   });
 
-  it("stops when the worker does: the next job waits for another", async () => {
+  it("stops with its worker, and the next job waits for another worker", async () => {
     const chain = specs(10_000);
     const heard: string[] = [];
     const serving = queues.serve("control", walking(chain, heard));
@@ -570,7 +570,7 @@ function behaves(make: () => Promise<Place>): void {
     );
   });
 
-  it("whose answer was lost with the connection is not done twice", async () => {
+  it("is not done twice if its answer is lost with the connection", async () => {
     const chain = specs(4);
     const cut = await answersLost(place.backend.url, jobId(chain[2] as JobSpec));
     const worker = await open({ ...place.backend, url: cut.url });

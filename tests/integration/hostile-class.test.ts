@@ -66,13 +66,13 @@ interface Judged {
 
 const all = [...hostileClass, ...bombs];
 
-it("is a class: many attacks, each told, each once", () => {
+it("the attacks of the hostile class are many, differ in name, and are each described in a sentence", () => {
   expect(all.length).toBeGreaterThanOrEqual(40);
   expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
   for (const { attack } of all) expect(attack).toMatch(/^[A-Z].*\.$/);
 });
 
-it("has for every aim an attack that is always tried", () => {
+it("the hostile class tries at least one attack for every aim", () => {
   const aims = new Set(all.map(({ aim }) => aim));
   expect(aims.size).toBeGreaterThanOrEqual(15);
   expect(new Set(all.flatMap(({ aim, always }) => (always === true ? [aim] : [])))).toEqual(aims);
@@ -176,14 +176,14 @@ describe.each(present)("a hostile class $name", ({ name: wall, sandbox, members 
     };
   }
 
-  it("lets the honest right one pass, and the honest wrong one fail", async () => {
+  it("passes the honest correct submission and fails the honest wrong one", async () => {
     const right = await result("honest right");
     expect(right, right.record).toMatchObject({ status: "success", same: "0", run: "0", judged: "0", attempts: 4 });
     const wrong = await result("honest wrong");
     expect(wrong).toMatchObject({ status: "failed", same: "1", run: "1", judged: String(FOUND_WRONG), attempts: 4 });
   });
 
-  it.each(members)("$name: the verdict stands, and the attack is told", async (member) => {
+  it.each(members)("$name: the verdict holds, and the attack is reported", async (member) => {
     const { name, trace, never, noted, notedInJail } = member;
     const found = await result(name);
     // Judged, and found wrong: neither a crash nor trouble of the sandbox, and no attempt had to be made again.
@@ -200,7 +200,7 @@ describe.each(present)("a hostile class $name", ({ name: wall, sandbox, members 
     expect(unseen.exec(found.record)).toBeNull();
   });
 
-  it("leaves a worker as it was: nothing behind, memory in bounds, the next honest one passes", async () => {
+  it("leaves the worker unchanged: no remains, bounded memory, and the next honest submission passes", async () => {
     await Promise.allSettled(results.values());
     const next = await judge({ name: "next", files: honestRight });
     expect(next, next.record).toMatchObject({ status: "success", same: "0", run: "0", judged: "0", attempts: 4 });
@@ -211,15 +211,18 @@ describe.each(present)("a hostile class $name", ({ name: wall, sandbox, members 
   });
 });
 
-it.skipIf(jail !== null || !docker)("has the same outcomes in the jail and in Docker, one by one", async () => {
-  const [inJails, inContainers] = ["in the jail", "in Docker"].map((wall) => outcomes.get(wall) ?? new Map());
-  const both = [...(inContainers?.keys() ?? [])].filter((name) => inJails?.has(name));
-  expect(both.length).toBeGreaterThanOrEqual(6);
-  for (const name of both) {
-    const [there, here] = await Promise.all([outcomeOf(inJails?.get(name)), outcomeOf(inContainers?.get(name))]);
-    expect(here, name).toEqual(there);
-  }
-});
+it.skipIf(jail !== null || !docker)(
+  "the hostile class has the same outcomes in the jail and in Docker, one by one",
+  async () => {
+    const [inJails, inContainers] = ["in the jail", "in Docker"].map((wall) => outcomes.get(wall) ?? new Map());
+    const both = [...(inContainers?.keys() ?? [])].filter((name) => inJails?.has(name));
+    expect(both.length).toBeGreaterThanOrEqual(6);
+    for (const name of both) {
+      const [there, here] = await Promise.all([outcomeOf(inJails?.get(name)), outcomeOf(inContainers?.get(name))]);
+      expect(here, name).toEqual(there);
+    }
+  },
+);
 
 /** What a teacher sees of it. Which of a bomb's processes dies of which limit is another matter. */
 async function outcomeOf(judged: Promise<Judged> | undefined) {

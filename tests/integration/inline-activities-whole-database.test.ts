@@ -25,7 +25,7 @@ import {
 import { branches, finish, pause } from "./inline-programs.ts";
 import { chain, claimed, definition, oneCall, only, perform, type program } from "./store-programs.ts";
 
-describe("in a database of its own", () => {
+describe("inline activities of a whole database", () => {
   async function alone<Result>(act: (own: Store, url: string) => Promise<Result>): Promise<void> {
     const own = await migratedDatabase();
     const by = await openStore({ url: own.url });
@@ -37,7 +37,7 @@ describe("in a database of its own", () => {
     }
   }
 
-  it("only what is open and not stopped is due", () =>
+  it("only open runs that are not stopped are due", () =>
     alone(async (own) => {
       const { runId, jobs } = await createRun(own, { definition: definition({ main: chain(1) }) });
       await pause(50);
@@ -50,7 +50,7 @@ describe("in a database of its own", () => {
       expect(jobs).toHaveLength(1);
     }));
 
-  it("old runs go with all that hangs on them, open ones stay", () =>
+  it("old runs are deleted with all their rows, and open runs stay", () =>
     alone(async (own) => {
       const calling = definition({ main: oneCall, callee: chain(1) });
       const { runId, jobs } = await createRun(own, { definition: calling });
@@ -74,7 +74,7 @@ describe("in a database of its own", () => {
     }));
 });
 
-describe("a database that was left in the middle of work before inline activities stood on their runs", () => {
+describe("a database from before inline activities", () => {
   /** As it was written then: the whole state, and a row for every activity. */
   async function leave(client: pg.Client, id: string, hash: string, main: ReturnType<typeof program>, events: Event[]) {
     let state = initialState;
@@ -118,7 +118,7 @@ describe("a database that was left in the middle of work before inline activitie
     }
   }
 
-  it("is migrated, and its open and its stopped runs finish", async () => {
+  it("is migrated, and its open and stopped runs finish", async () => {
     const own = await freshDatabase();
     const pool = new pg.Pool({ connectionString: own.url });
     await migrate(

@@ -38,8 +38,8 @@ async function rowOf(runId: string): Promise<Record<string, unknown>> {
 }
 const replaysExactly = (runId: string) => expectExactReplay(store, runId);
 
-describe("what is written", () => {
-  it("is what it was, whatever stands in texts, names and ids", async () => {
+describe("writes of inline activities", () => {
+  it("hostile texts, names and ids are read back unchanged", async () => {
     const hostile = "a\u001eb\0c\ud800d\"e\\f'g,{h}\u2028NULL";
     const kept = "a\u001eb\ufffdc\ufffdd\"e\\f'g,{h}\u2028NULL";
     const ids = ["NULL", 'quote" \\ { , }', "it's\u001e\n", "", "ü😀"].map((id) => `${id}-${Math.random()}`);
@@ -65,7 +65,7 @@ describe("what is written", () => {
     }
   });
 
-  it("seldom is not lost by what is written with it for other runs, nor taken for theirs", async () => {
+  it("rare fields of one run are neither lost nor written to other runs of the same statement", async () => {
     const usage = { calls: 2, promptTokens: 30, completionTokens: 4, characters: 9, nanodollars: 700 };
     const main = program(
       { say: { kind: "prompt", text: { from: "literal", text: "?" } }, a: assign("a"), b: assign("b"), end },
@@ -108,7 +108,7 @@ describe("what is written", () => {
     expect(await told(paid.runId)).toMatchObject(spent);
   });
 
-  it("by statements of many parts is told apart: the names of prepared statements are short", async () => {
+  it("statements of many parts get different short names", async () => {
     // Ends with work in flight, a note and a reply; called, it also enqueues its caller.
     const main = program(
       {
@@ -136,7 +136,7 @@ describe("what is written", () => {
     await hasty.close();
   });
 
-  it("waits for ids as it waits for the database", async () => {
+  it("a creation waits for new ids beyond the timeout of one query", async () => {
     const impatient = await openStore({ url: database.url, worker: "impatient", queryTimeoutMs: 400 });
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
@@ -151,8 +151,8 @@ describe("what is written", () => {
   });
 });
 
-describe("a history that is read while its run goes on", () => {
-  it("shows every activity once", async () => {
+describe("the history of a running run", () => {
+  it("contains every activity once", async () => {
     const steps = 400;
     const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(steps) }) });
     let ended = false;
@@ -181,8 +181,8 @@ describe("a history that is read while its run goes on", () => {
   });
 });
 
-describe("many groups at once", () => {
-  it("one bad event fails alone while the lanes beside it go on", async () => {
+describe("parallel groups of writes", () => {
+  it("one bad event fails alone, and the groups beside it continue", async () => {
     const busy = await openStore({ url: database.url, worker: "busy", mostPerCommit: 8 });
     const one = definition({ main: branches(2) });
     const made = await Promise.all(Array.from({ length: 60 }, () => createRun(busy, { definition: one })));
@@ -218,7 +218,7 @@ describe("many groups at once", () => {
     await busy.close();
   });
 
-  it("two processes on the same calls and runs neither lose nor double any", async () => {
+  it("two processes on the same calls and runs lose and double none", async () => {
     const one = definition({ main: oneCall, callee: branches(2) });
     const made = await Promise.all(Array.from({ length: 20 }, () => createRun(store, { definition: one })));
     const played = async (by: Store) => {
@@ -267,7 +267,7 @@ describe("many groups at once", () => {
   });
 });
 
-describe("whatever happens to a run", () => {
+describe("a run with a random history", () => {
   const retry = { attempts: 3, baseMs: 0, factor: 1, maxMs: 0 };
   const mixed = program(
     {
@@ -304,7 +304,7 @@ describe("whatever happens to a run", () => {
   }
 
   const seeds = Array.from({ length: inject("thorough") ? 12 : 4 }, (_, index) => index + 1);
-  it.each(seeds)("it waits for what it has open, and ends (%i)", async (seed) => {
+  it.each(seeds)("waits for exactly its open activities, and ends (seed %i)", async (seed) => {
     let random = seed;
     const chance = () => {
       random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;

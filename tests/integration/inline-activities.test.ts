@@ -39,8 +39,8 @@ async function rowOf(runId: string): Promise<Record<string, unknown>> {
 }
 const replaysExactly = (runId: string) => expectExactReplay(store, runId);
 
-describe("a run that is stopped with inline activities open", () => {
-  it("enqueues nothing and hands out nothing, and asks for all of them again when it is resumed", async () => {
+describe("a stopped run with open inline activities", () => {
+  it("enqueues and hands out nothing, and requests all of them again when it is resumed", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
     const [left, right] = two(jobs);
     const held = await claimed(store, left);
@@ -71,7 +71,7 @@ describe("a run that is stopped with inline activities open", () => {
     await replaysExactly(runId);
   });
 
-  it("twice is resumed twice, beside an activity that has a row", async () => {
+  it("can be stopped and resumed twice, beside an activity with a row", async () => {
     const main = program(
       {
         say: { kind: "prompt", text: { from: "literal", text: "Hello" } },
@@ -100,7 +100,7 @@ describe("a run that is stopped with inline activities open", () => {
     await replaysExactly(runId);
   });
 
-  it("can be cancelled, and nothing of it stays open", async () => {
+  it("can be cancelled, and no activity stays open", async () => {
     const { runId } = await createRun(store, { definition: definition({ main: branches(2) }) });
     await stopRun(store, runId);
     await cancelRun(other, runId, "enough");
@@ -109,8 +109,8 @@ describe("a run that is stopped with inline activities open", () => {
   });
 });
 
-describe("a run that ends or turns to a handler with inline activities open", () => {
-  it("drops their results after a cancellation elsewhere, though this process still remembers them as open", async () => {
+describe("a run that ends or starts its handler with open inline activities", () => {
+  it("drops their results after a cancellation by another process, although this process remembers them as open", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
     const held = await Promise.all(jobs.map((job) => claimed(store, job)));
     await cancelRun(other, runId, "enough");
@@ -123,13 +123,13 @@ describe("a run that ends or turns to a handler with inline activities open", ()
     await replaysExactly(runId);
   });
 
-  it("is read anew by who made it, and does not stay in the memory of a process that only makes runs", async () => {
+  it("is read again by the process that created it, and leaves the memory of a process that only creates runs", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
     await cancelRun(other, runId, "enough");
     expect(await store.claim(two(jobs)[0])).toEqual({ kind: "stale", jobs: [] });
   });
 
-  it("drops them at its deadline, does the handler's, and forgets the deadline at the end", async () => {
+  it("drops them at its deadline, runs the handler, and clears the deadline at the end", async () => {
     const main = { ...branches(2), handlers: { success: null, failed: "sorry" } };
     const handled = { ...main, nodes: { ...main.nodes, sorry: set("SORRY", "yes") } };
     const { runId, jobs } = await createRun(store, { definition: definition({ main: handled }), caps: { timeMs: 1 } });
@@ -149,8 +149,8 @@ describe("a run that ends or turns to a handler with inline activities open", ()
   });
 });
 
-describe("an inline activity that failed in passing", () => {
-  it("is asked again under a new id; its old job is told the new one", async () => {
+describe("an inline activity with a transient failure", () => {
+  it("is requested again under a new id, which its old job receives", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
     const [left, right] = two(jobs);
     const claim = await claimed(store, left);
@@ -179,7 +179,7 @@ describe("an inline activity that failed in passing", () => {
 });
 
 describe("several inline activities of one run", () => {
-  it("that end at the same rev in two processes both count", async () => {
+  it("both count if they end at the same rev in two processes", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
     const [left, right] = two(jobs);
     const one = await claimed(store, left);
@@ -198,7 +198,7 @@ describe("several inline activities of one run", () => {
     await replaysExactly(runId);
   });
 
-  it("one whose job was lost is found though another branch goes on, and is enqueued alone", async () => {
+  it("a lost job is found although another branch continues, and is enqueued alone", async () => {
     const quietMs = 2_000;
     const { runId, jobs } = await createRun(store, { definition: definition({ main: branches(2) }) });
     const [left, right] = two(jobs);
@@ -221,7 +221,7 @@ describe("several inline activities of one run", () => {
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", rev: 5 });
   });
 
-  it("have ids of their own, more than a block holds and from two processes", async () => {
+  it("ids are unique, for more than one block and from two processes", async () => {
     const size = 1_100;
     const names = Array.from({ length: size }, (_, i) => `n${i}`);
     const main = program(Object.fromEntries(names.map((name) => [name, assign(name)])), [], { entry: names });
@@ -232,8 +232,8 @@ describe("several inline activities of one run", () => {
   });
 });
 
-describe("a called run", () => {
-  it("that ends as it is born leaves its caller ready, once", async () => {
+describe("a called run with inline activities", () => {
+  it("leaves its caller ready, once, if it ends when it is created", async () => {
     const { runId, jobs } = await createRun(store, {
       definition: definition({ main: oneCall, callee: program({ end }, []) }),
     });
@@ -252,7 +252,7 @@ describe("a called run", () => {
     await replaysExactly(runId);
   });
 
-  it("of inline activities alone is told again to a second delivery of its call, and its end enqueues the caller", async () => {
+  it("is enqueued again by a second delivery of its call, and its end enqueues the caller", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: oneCall, callee: chain(2) }) });
     const call = await claimed(store, only(jobs));
     const first = only((await startCall(store, call.run, call.activity, null)).jobs);
@@ -265,7 +265,7 @@ describe("a called run", () => {
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "step 1" });
   });
 
-  it("is cancelled with its stopped caller, its inline activities with it", async () => {
+  it("is cancelled with its stopped caller, and its inline activities too", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: oneCall, callee: chain(2) }) });
     const call = await claimed(store, only(jobs));
     const callee = only((await startCall(store, call.run, call.activity, null)).jobs);
@@ -277,7 +277,7 @@ describe("a called run", () => {
   });
 });
 
-it("of one run that cannot be read, a claim does not fail those beside it", async () => {
+it("a claim of an unreadable run does not fail the claims beside it", async () => {
   const made = await Promise.all(
     Array.from({ length: 3 }, () => createRun(store, { definition: definition({ main: chain(1) }) })),
   );

@@ -87,7 +87,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
   const sharesOf = (tests: ReadResults | null) =>
     tests?.is === "read" ? tests.tests.map(({ name, share, weight }) => [name, share, weight]) : tests;
 
-  it("in a folder, in shell: setup, cases, submission, metadata are where it looks", async () => {
+  it("runs from a folder, in shell, and finds setup, cases, submission and metadata at their places", async () => {
     const { tests, notes } = await graded(filesOf("shell"), { "add.sh": "echo $(($1 + $2))" });
     expect(sharesOf(tests)).toEqual([
       ["5 plus 7", 1, 2],
@@ -101,7 +101,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     expect(notes?.[0]).toContain("own word");
   });
 
-  it("in a zip, in JavaScript: a score above the maximum is extra credit", async () => {
+  it("runs from a zip, in JavaScript, and a score above the maximum is extra credit", async () => {
     const zip = makeZip([
       ...Object.entries(filesOf("node")).map(([name, bytes]) => ({ name: `hw1/${name}`, bytes })),
       { name: "__MACOSX/hw1/._grade.mjs", bytes: "x" },
@@ -116,7 +116,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     expect(notes?.join()).toContain("double 0: 3 of 2 points is extra credit");
   });
 
-  it("in Python", async () => {
+  it("runs in Python", async () => {
     const { tests } = await graded(filesOf("python"), { "essay.txt": "three words only" });
     expect(sharesOf(tests)).toEqual([
       ["long enough", 0, 1],
@@ -135,7 +135,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     expect(tests).toMatchObject({ is: "unusable", why: expect.stringContaining(why) });
   });
 
-  it("may give one score for everything", async () => {
+  it("may give one score for the whole submission", async () => {
     const { tests, notes } = await graded(
       { run_autograder: `#!/bin/bash\necho '{"score": 3}' >results/results.json\n` },
       { a: "" },
@@ -151,12 +151,12 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     expect(text).toContain("setup.sh ended with exit code 7");
   });
 
-  it("is ended by the judge's clock", async () => {
+  it("is stopped by the judge's time limit", async () => {
     const { tests } = await graded({ run_autograder: "#!/bin/bash\nsleep 60\n" }, { a: "" }, ", wall: 2s");
     expect(tests).toMatchObject({ is: "unusable", why: expect.stringContaining("too long") });
   });
 
-  it("that is a bomb or holds no run_autograder fails the step, and says so", async () => {
+  it("fails the step with a reason if it is an archive bomb or contains no run_autograder", async () => {
     const empty = makeZip([{ name: "a.txt", bytes: "x" }]);
     const { performed } = await graded(empty, { a: "" });
     expect(performed).toMatchObject({ did: "fail", next: "fail", failure: { code: "SANDBOX_FILES_REFUSED" } });

@@ -31,7 +31,7 @@ const without = {
 const page = (language: string) =>
   readFileSync(join(import.meta.dirname, `../../docs/languages/${language}.md`), "utf8");
 
-describe.skipIf(jail !== null)("cases", () => {
+describe.skipIf(jail !== null)("the cases command of the judge", () => {
   let root = "";
   let sandbox: Sandbox;
   beforeAll(async () => {
@@ -99,7 +99,7 @@ describe.skipIf(jail !== null)("cases", () => {
     expect(output).not.toContain("42");
   });
 
-  it("builds once with the teacher's files in place of the student's of the same path", async () => {
+  it("builds once, with the teacher's files in place of the student's files of the same path", async () => {
     const { tests, exitCode } = await judged(
       "cases --with /judge/main --build 'cat main.sh part.sh > program; chmod +x program' -- ./program",
       { "part.sh": "say six\n", "main.sh/in-the-way": "echo forged\n" },
@@ -108,7 +108,7 @@ describe.skipIf(jail !== null)("cases", () => {
     expect({ tests, exitCode }).toEqual({ tests: [["six", "passed", ""]], exitCode: 0 });
   });
 
-  it("fails every test of a submission that does not build, with the words of the build", async () => {
+  it("fails every test of a submission that does not build, with the output of the build", async () => {
     const { tests, exitCode } = await judged(
       "cases --build 'echo \"line 3: expected ;\" >&2; exit 1' -- ./program",
       { "a.c": "x" },
