@@ -49,7 +49,7 @@ describe.skipIf(!docker)("the judge in Docker", () => {
   );
 });
 
-describe.skipIf(process.platform !== "linux")("the probes of the judge", () => {
+describe.skipIf(process.platform !== "linux")("the self-test of the judge", () => {
   /** As if student and judge shared one session: the program is a child of the judge's shell. */
   const naive = `#!/bin/bash
 time=10
@@ -59,7 +59,7 @@ done
 cd /submission && exec timeout -s KILL "$time" "$@"
 `;
 
-  it("can fail: where guests are children of the judge, they are not refused", async () => {
+  it("fails where guests are children of the judge", async () => {
     const root = await mkdtemp(join(tmpdir(), "markmill-naive-"));
     const sandbox = await createJailSandbox({ root });
     const openJudge: JudgeLab["openJudge"] = async (submission, files) => {
@@ -88,8 +88,8 @@ cd /submission && exec timeout -s KILL "$time" "$@"
   });
 });
 
-describe("without a sandbox", () => {
-  it("nobody judges: there is no wall", async () => {
+describe("judging without a sandbox", () => {
+  it("is refused, because nothing separates the judge from its guests", async () => {
     const root = await mkdtemp(join(tmpdir(), "markmill-none-"));
     const sandbox = createNoneSandbox({ root, warn: () => undefined });
     await expect(openJudge(sandbox, judgeSpec())).rejects.toThrow("SANDBOX_JUDGE_UNPROTECTED");

@@ -68,7 +68,7 @@ async function answer(job: JobSpec): Promise<readonly JobSpec[]> {
   return (await store.commit({ run, source: activity, event })).jobs;
 }
 
-it("a claim, a paid call and a commit read the rows of their own run", async () => {
+it("a claim, a paid call and a commit read only rows of their own run", async () => {
   const asked = definition({ "asking.wf.md": asking });
   const open: JobSpec[] = [];
   for (let made = 0; made < others; made++) {
@@ -83,7 +83,7 @@ it("a claim, a paid call and a commit read the rows of their own run", async () 
   expect(after - before).toBeLessThan(others / 3);
 });
 
-it("a look for old runs reads none that ended lately", async () => {
+it("a search for old runs reads no run that ended recently", async () => {
   const { rowCount: ended } = await store.database.calm.query(
     "update runs set status = 'success', ended_at = clock_timestamp()",
   );
@@ -99,7 +99,7 @@ const waiting = 300;
 const places = 20;
 const finished = 3_000;
 
-it("a look at admission reads what is in flight and what can begin, not what waits or was graded", async () => {
+it("a pass over batches reads running and startable attempts, and none that wait or are graded", async () => {
   const own = await freshDatabase();
   const young = await openStore({ url: own.url });
   try {

@@ -9,7 +9,7 @@ const script = fileURLToPath(new URL("../../infra/images/sandbox/load-image.mjs"
 const available =
   (await dockerAvailable("the loader of the sandbox's image")) && (await sharedDocker()).host.startsWith("unix://");
 
-describe.skipIf(!available)("the loader of the sandbox's image", () => {
+describe.skipIf(!available)("the loader of the sandbox image", () => {
   const repo = `markmill-loaded-${randomBytes(4).toString("hex")}`;
   let docker: Docker;
   let image = "";
@@ -55,7 +55,7 @@ describe.skipIf(!available)("the loader of the sandbox's image", () => {
       [`${script}:/load-image.mjs:ro`, `${socket}:/engine.sock`],
     );
 
-  it("puts the image's own files into the engine, once", async () => {
+  it("loads the files of the image into the engine, once", async () => {
     expect(await load()).toContain(`${repo}:1 was put into the engine`);
     const { Id } = await docker.getImage(`${repo}:1`).inspect();
     const look =
@@ -67,7 +67,7 @@ describe.skipIf(!available)("the loader of the sandbox's image", () => {
     expect((await docker.getImage(`${repo}:1`).inspect()).Id).toBe(Id);
   });
 
-  it("fails by name where the engine takes nothing", async () => {
+  it("fails with a named error if the engine accepts no image", async () => {
     await expect(
       run(image, ["node", "/load-image.mjs", "/nowhere.sock", `${repo}:1`], [`${script}:/load-image.mjs:ro`]),
     ).rejects.toThrow(/ended with [1-9].*ENOENT/s);

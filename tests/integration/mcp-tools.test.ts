@@ -67,7 +67,7 @@ async function run(text: string, tools = "look", url?: string) {
   };
 }
 
-it("are listed once, offered with their server's words, called and sent back, round by round", async () => {
+it("MCP tools are listed once, offered with their server's texts, called and answered, round by round", async () => {
   const { result, status, rows, requests, called, listings } = await run("Please look up.");
   expect([status, result]).toEqual(["success", "A rope is a structure"]);
   expect(listings).toBe(1);
@@ -84,7 +84,7 @@ it("are listed once, offered with their server's words, called and sent back, ro
   expect(offered).not.toContain("hidden");
 });
 
-it("are what they were when the activity began, whatever the server says later", async () => {
+it("MCP tools stay as they were when the activity began, whatever the server reports later", async () => {
   server.tools.set("look", {
     ...look,
     call(values) {
@@ -111,7 +111,7 @@ it.each([
   expect(called).toHaveLength(asked);
 });
 
-it("that the server does not have fail the activity before a model is paid; so does a server at a refused address", async () => {
+it("an activity fails before a paid model call if its server lacks the tool or has a refused address", async () => {
   const missing = await run("Please look up.", "lok");
   expect(missing).toMatchObject({ status: "failed", requests: [] });
   expect(missing.rows.at(-1)?.failure).toMatchObject({

@@ -61,7 +61,7 @@ async function expectHonest(run: RunDetail): Promise<void> {
 }
 
 describe("an empty reply", () => {
-  it("is a failed attempt, asked again, and its bill is booked", async () => {
+  it("is a failed attempt, is requested again, and its cost is booked", async () => {
     await start("rules: [{ when: { nth: [1, 2] }, fault: blank }]\ndefault: { reply: Fine }");
     const run = await mill.run({ "a.wf.md": one });
     expect(run).toMatchObject({ status: "success", result: "Fine" });
@@ -74,7 +74,7 @@ describe("an empty reply", () => {
     await expectHonest(run);
   });
 
-  it("that stays empty, in whatever way, fails", async () => {
+  it("fails the activity if every attempt stays empty, for each way of being empty", async () => {
     const faults = ["'null'", "blank", "tool-calls", "reasoning", "empty"];
     await start(`rules:\n${faults.map((fault, i) => `  - { when: { text: look${i} }, fault: ${fault} }`).join("\n")}`);
     const ended = await Promise.all(
@@ -88,8 +88,8 @@ describe("an empty reply", () => {
   });
 });
 
-describe("a reply", () => {
-  it("cut at the output limit is marked, or fails where the workflow says so", async () => {
+describe("a model reply", () => {
+  it("that was cut at the output limit is marked, or fails if the workflow says so", async () => {
     await start("default: { reply: It goes on and, finish: length }");
     const run = await mill.run({ "a.wf.md": one });
     expect(run.result).toBe("It goes on and");
@@ -101,14 +101,14 @@ describe("a reply", () => {
     }
   });
 
-  it("that was filtered or refused fails at once, with its bill", async () => {
+  it("that was filtered or refused fails at once, with its cost", async () => {
     await start("default: { reply: I will not, finish: content_filter }");
     const run = await mill.run({ "a.wf.md": one });
     expect(run).toMatchObject({ status: "failed", reason: { code: "MODEL_REFUSED" }, spent: { calls: 1 } });
     expect(mill.requests()).toHaveLength(1);
   });
 
-  it("gives its reasoning to history, not to RESULT and not to the conversation", async () => {
+  it("has its reasoning in the history, and not in RESULT or the conversation", async () => {
     await start("default: { reply: '<think>they lack a test</think>Points: 7', reasoning: I weigh it }");
     const run = await mill.run({ "a.wf.md": two });
     expect(run.result).toBe("Points: 7");
@@ -125,8 +125,8 @@ describe("a reply", () => {
   });
 });
 
-describe("trouble", () => {
-  it("says what is waited for, where and why", async () => {
+describe("trouble with a model endpoint", () => {
+  it("is shown as what the run waits for, where and why", async () => {
     await start(
       "rules: [{ when: { nth: 1 }, fault: { status: 503, message: The engine is cold } }]\ndefault: { reply: Fine }",
     );
@@ -163,7 +163,7 @@ default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,
     await expectHonest(run);
   });
 
-  it("of a call that was on its way when the run was cancelled is booked, also when its worker died", async () => {
+  it("an open call of a cancelled run is booked, also if its worker was killed", async () => {
     await start("default: { fault: hang }", { worker: false });
     const worker = await mill.spawnWorker();
     const runId = await mill.start({ "a.wf.md": one });
@@ -177,7 +177,7 @@ default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,
     await expectHonest((await mill.ended(runId)) as RunDetail);
   });
 
-  it("of a worker that died in the act shows beside the call that was made again", async () => {
+  it("a call of a killed worker is shown beside the repeated call", async () => {
     await start("rules: [{ when: { nth: 1 }, fault: hang }]\ndefault: { reply: Fine }", { worker: false });
     const worker = await mill.spawnWorker();
     const runId = await mill.start({ "a.wf.md": one });
@@ -191,8 +191,8 @@ default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,
   });
 });
 
-describe("a model that refuses", () => {
-  it("is left alone by every run, visibly, no longer than the cap, and one request ends that", async () => {
+describe("a model that refuses requests", () => {
+  it("is paused for every run, visibly, no longer than the maximum, and one successful request ends the pause", async () => {
     await start(
       "rules: [{ when: { nth: 1 }, fault: { status: 429, retryAfter: 86400, message: Slow down } }]\ndefault: { reply: Fine }",
       { environment: { MODEL_PAUSE_MAX_MS: "3000" } },

@@ -49,7 +49,7 @@ describe.each(backends)("one job per activity, on the %s backend", (backend) => 
     return Object.values(counts).reduce((sum, count) => sum + count, 0);
   }
 
-  it("an EXECUTE that waits 13 s for a session in other hands has exactly one job all the time, and after it", async () => {
+  it("an EXECUTE that waits 13 s for a session of another worker has exactly one job during the wait and after it", async () => {
     const files = { "a.md": workflow('START --> EXECUTE_E["Execute: echo done"]') };
     const created = await createRun(mill.store, { definition: definitionOf(files) });
     await mill.store.database.calm.query(

@@ -37,7 +37,7 @@ async function breakConnections(): Promise<void> {
   expect(rows[0]?.count).toBeGreaterThan(0);
 }
 
-it("nothing asks a client of pg that is busy, also not after connections broke", async () => {
+it("no code queries a busy pg client, also not after broken connections", async () => {
   const stop = watch(mill.databaseUrl, { onRuns: () => undefined, onControl: () => undefined });
   for (let round = 0; round < 3; round++) {
     const ids = await Promise.all(Array.from({ length: 10 }, () => mill.start(files)));
@@ -55,7 +55,7 @@ it("nothing asks a client of pg that is busy, also not after connections broke",
   expect(busy()).toEqual([]);
 });
 
-it("the queue's connections answer one question after the other, where a plain client warns", async () => {
+it("the queue's connections answer one query after the other, where a plain client warns", async () => {
   const ask = async (client: Client) => {
     await client.connect();
     const asked = Array.from({ length: 5 }, (_, n) => client.query<{ n: number }>("select $1::integer as n", [n]));

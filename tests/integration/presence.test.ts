@@ -74,7 +74,7 @@ async function overdue(overMs: number, keepsMs = 600_000) {
   return async () => (await other.claim(enqueue)).kind;
 }
 
-it("a prompt stays with a worker that is paused, until the worker's connection is gone", async () => {
+it("a prompt stays with a paused worker until the worker's connection is closed", async () => {
   const die = await pausedWorker();
   const claim = await overdue(5_000);
   expect(await claim()).toBe("held");
@@ -82,14 +82,14 @@ it("a prompt stays with a worker that is paused, until the worker's connection i
   expect(await claim()).toBe("claimed");
 });
 
-it("a prompt stays with a paused worker no longer than a call may last", async () => {
+it("a prompt stays with a paused worker no longer than the time limit of a call", async () => {
   const die = await pausedWorker();
   const claim = await overdue(5_000, 4_000);
   expect(await claim()).toBe("claimed");
   await die();
 });
 
-it("a prompt that a living worker has given up can be taken when its lease is over", async () => {
+it("a prompt that a living worker has given up can be claimed after its lease", async () => {
   const onError = () => undefined;
   keeper = createLeaseKeeper({ database: holder.database, leaseMs, worker: "holder", onError });
   await until(async () => (await presences()) === 1);
@@ -98,7 +98,7 @@ it("a prompt that a living worker has given up can be taken when its lease is ov
   await until(async () => (await claim()) === "claimed");
 });
 
-it("a worker without a connection, and one without a row, keep nothing", async () => {
+it("a worker without a connection or without a row keeps no prompt", async () => {
   const claim = await overdue(1);
   expect(await claim()).toBe("claimed");
   const die = await pausedWorker();
@@ -108,7 +108,7 @@ it("a worker without a connection, and one without a row, keep nothing", async (
   await die();
 });
 
-it("a silent worker is forgotten at once if it is dead, and later if it is only paused", async () => {
+it("a silent worker is removed at once if it was killed, and later if it is only paused", async () => {
   const die = await pausedWorker();
   await beat(holder.database, { id: "holder", host: "h", info: {}, keepsMs: 600_000 });
   await beat(holder.database, { id: "dead", host: "h", info: {}, keepsMs: 600_000 });
@@ -120,7 +120,7 @@ it("a silent worker is forgotten at once if it is dead, and later if it is only 
   await die();
 });
 
-it("the server is told to notice within seconds that the host of a worker is gone", async () => {
+it("the database server is configured to notice a lost host of a worker within seconds", async () => {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   await applySettings(client, presenceSettings);
