@@ -38,7 +38,7 @@ export function behaves(
     await place?.close();
   });
 
-  it("delivers what is enqueued, ids only, each once", async () => {
+  it("delivers each enqueued job once, with ids only", async () => {
     const heard: string[] = [];
     const serving = queues.serve(
       "control",
@@ -57,7 +57,7 @@ export function behaves(
     await serving.close();
   });
 
-  it("makes one job of the same enqueue twice, and a new job of a later enqueue", async () => {
+  it("creates one job for a repeated enqueue, and a new job for a later enqueue number", async () => {
     const one = spec({ queue: "execute" });
     await queues.enqueue([one, one]);
     await queues.enqueue([one]);
@@ -74,7 +74,7 @@ export function behaves(
     await serving.close();
   });
 
-  it("handles as many at once as it is told to while it serves", async () => {
+  it("handles as many jobs in parallel as its concurrency, which can change", async () => {
     const ends = Promise.withResolvers<void>();
     const serving = queues.serve("prompt", async () => {
       await ends.promise;
@@ -88,7 +88,7 @@ export function behaves(
     await serving.close();
   });
 
-  it("knows which jobs it has, and how many", async () => {
+  it("reports which jobs exist, and how many", async () => {
     const [here, gone, later] = [
       spec({ queue: "supervisor" }),
       spec({ queue: "supervisor" }),
@@ -104,7 +104,7 @@ export function behaves(
     expect((await queues.counts()).supervisor).toMatchObject({ waiting: 1, delayed: 1 });
   });
 
-  it("delivers again what the handler wants later, when its time has come", async () => {
+  it("delivers a job again at the time that its handler requests", async () => {
     const [soon, late] = [spec({ queue: "prompt" }), spec({ queue: "prompt" })];
     const heard: string[] = [];
     const serving = queues.serve("prompt", async (delivered) => {
@@ -122,7 +122,7 @@ export function behaves(
     await serving.close();
   });
 
-  it("lets a calling job wait for the jobs of its callee, and adds them without it when it is gone", async () => {
+  it("lets a calling job wait for the jobs of its callee, and adds them alone if the calling job is gone", async () => {
     const heard: string[] = [];
     const call = spec();
     const child = spec({ queue: "execute", parentJob: jobId(call) });
@@ -148,7 +148,7 @@ export function behaves(
     await Promise.all([calls.close(), children.close()]);
   });
 
-  it("delivers what handlers enqueue, from the first time on, one job after the other", async () => {
+  it("delivers the jobs that handlers enqueue, from the first delivery on, one after the other", async () => {
     const chain = Array.from({ length: 30 }, () => spec());
     const aside = [spec({ queue: "prompt" }), spec({ queue: "prompt" }), spec({ queue: "prompt", delayMs: 200 })];
     const heard: string[] = [];
@@ -170,7 +170,7 @@ export function behaves(
     await Promise.all([steps.close(), prompts.close()]);
   });
 
-  it("keeps no job that is done where jobs are handed over, 100 elsewhere, and 500 that failed", async () => {
+  it("keeps no finished job on queues with hand-over, 100 on others, and 500 failed ones", async () => {
     // Postgres: those that end at the same time do not see each other, until the next one ends.
     const concurrency = 10;
     const about = (count: number) => expect.toSatisfy((kept: number) => kept >= count && kept < count + concurrency);
@@ -199,7 +199,7 @@ export function behaves(
     });
   });
 
-  it("keeps no more of a call and of its callee than of other jobs", async () => {
+  it("keeps no more jobs of a call and its callee than of other activities", async () => {
     const call = spec();
     const callee = [spec({ parentJob: jobId(call) }), spec({ parentJob: jobId(call) })];
     const heard: string[] = [];
@@ -223,7 +223,7 @@ export function behaves(
     expect(await queues.live([call, ...callee])).toEqual(new Map());
   });
 
-  it("waits for what it holds when it is closed, until it is closed by force", async () => {
+  it("waits for running handlers when it is closed, until it is closed by force", async () => {
     const own = await openQueues(place);
     const held = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
@@ -244,7 +244,7 @@ export function behaves(
     await patient;
   });
 
-  it("hands a killed process's job to another within seconds", async () => {
+  it("delivers a killed process's job to another process within seconds", async () => {
     const script = fileURLToPath(new URL("queue-worker.ts", import.meta.url));
     const victim = spawn(process.execPath, [script, place.backend.kind, place.backend.url, place.prefix], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -263,7 +263,7 @@ export function behaves(
     expect(await taken).toEqual({ jobId: jobId(one), stalled: 1 });
   });
 
-  it("goes on with new connections when it is told that it is stalled", async () => {
+  it("continues with new connections after a stall", async () => {
     const heard: string[] = [];
     const serving = queues.serve("prompt", async (delivered) => {
       heard.push(delivered.jobId);
@@ -276,7 +276,7 @@ export function behaves(
     await serving.close();
   });
 
-  it("says whether it is paused: a worker that hears nothing then is not stalled", async () => {
+  it("reports whether it is paused, so that an idle worker does not count as stalled", async () => {
     const serving = queues.serve("prompt", async () => ({ do: "done" }));
     expect(await serving.isPaused()).toBe(false);
     await queues.watch("prompt").pause();
@@ -286,7 +286,7 @@ export function behaves(
     await serving.close();
   });
 
-  it("new connections are no delivery: a worker that hears nothing after them is still stalled", async () => {
+  it("does not count new connections as a delivery, so that an idle worker still counts as stalled", async () => {
     const serving = queues.serve("prompt", async () => ({ do: "done" }));
     const before = serving.lastHeard();
     serving.reconnect();

@@ -22,7 +22,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     return { backend: { kind: "redis", url }, prefix, close: async () => undefined };
   });
 
-  it("refuses a server that evicts", async () => {
+  it("refuses a server that evicts keys", async () => {
     const server = await freshRedis();
     const redis = new Redis(server.url);
     await redis.config("SET", "maxmemory-policy", "allkeys-lru");
@@ -35,7 +35,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("tells Redis a handler's enqueues before its job is let go, and no handler waits for the answer", {
+  it("sends a handler's enqueues to Redis before the job's completion, and no handler waits for the answer", {
     timeout: 60_000,
   }, async () => {
     const server = await freshRedis();
@@ -94,7 +94,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("tells Redis all that one turn has to say in one write, in order, also when the connection is cut in the middle", async () => {
+  it("sends all commands of one turn to Redis in one write, in order, also if the connection is cut in the middle", async () => {
     const server = await freshRedis();
     const admin = new Redis(server.url);
     const gathering = new GatheringRedis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
@@ -126,7 +126,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("delivers what handlers enqueue although Redis cuts their connections", async () => {
+  it("delivers the jobs that handlers enqueue although Redis cuts their connections", async () => {
     const server = await freshRedis();
     const errors: QueueError[] = [];
     const queues = await openQueues({
@@ -155,7 +155,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("that goes away between a handler's enqueue and the end of its job keeps nobody from closing by force", async () => {
+  it("can be closed by force after Redis stopped between a handler's enqueue and the end of its job", async () => {
     const server = await freshRedis();
     const queues = await openQueues({ backend: { kind: "redis", url: server.url } });
     const enqueued = Promise.withResolvers<void>();
@@ -175,7 +175,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("that swallows everything leaves no delivery in hand: a worker that hears nothing then is stalled", async () => {
+  it("has no open delivery after Redis stops answering, so that the worker counts as stalled", async () => {
     const server = await freshRedis();
     const wire = await openWire(server.url);
     const queues = await openQueues({ backend: { kind: "redis", url: wire.url } });
@@ -194,7 +194,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await server.stop();
   });
 
-  it("that is away fails at once: opening says so, enqueuing reports it and gives the specs back, then works again", async () => {
+  it("reports an unreachable Redis at once when opened, returns the jobs that it cannot enqueue, and works again later", async () => {
     await expect(openQueues({ backend: { kind: "redis", url: "redis://127.0.0.1:9" } })).rejects.toMatchObject({
       code: "QUEUE_UNREACHABLE",
       fix: expect.stringContaining("REDIS_URL"),
@@ -224,7 +224,7 @@ describe("a queue on Postgres", () => {
     return { backend: { kind: "postgres", url: database.url }, prefix: "", close: () => database.drop() };
   });
 
-  it("that is away fails at once", async () => {
+  it("reports an unreachable Postgres at once", async () => {
     await expect(
       openQueues({ backend: { kind: "postgres", url: "postgres://x@127.0.0.1:9/x" } }),
     ).rejects.toMatchObject({
@@ -232,7 +232,7 @@ describe("a queue on Postgres", () => {
     });
   });
 
-  it("opened by several at once for the first time is prepared once", async () => {
+  it("is prepared once if several processes open it for the first time in parallel", async () => {
     const database = await freshDatabase();
     const backend = { kind: "postgres", url: database.url } as const;
     const all = await Promise.all([openQueues({ backend }), openQueues({ backend }), openQueues({ backend })]);
@@ -240,7 +240,7 @@ describe("a queue on Postgres", () => {
     await database.drop();
   });
 
-  it("is well while all connections of the queue wait, and not when it takes no writes", async () => {
+  it("is healthy while all its connections wait, and unhealthy while Postgres accepts no writes", async () => {
     const database = await freshDatabase();
     const queues = await openQueues({ backend: { kind: "postgres", url: database.url } });
     const other = new pg.Client(database.url);
@@ -272,7 +272,7 @@ describe("a queue on Postgres", () => {
     await database.drop();
   });
 
-  it("that cuts the first connections of queues and workers is used when it takes them again", async () => {
+  it("works again after Postgres cut the first connections of queues and workers", async () => {
     const database = await freshDatabase();
     const at = new URL(database.url);
     const port = at.searchParams.get("port") ?? "5432";
