@@ -36,7 +36,7 @@ describe.each(backends)(
     });
     afterAll(() => mill.close());
 
-    it("is not taken over, and paid once", async () => {
+    it("is not taken over, and each call is paid once", async () => {
       const busy = await mill.spawnWorker({ blockAt: { kind: "prompt", afterMs: 500, ms: 8_000 } });
       const blocked = new Promise((resolve) =>
         busy.process.on("message", (message) => message === "blocked" && resolve(0)),
@@ -58,7 +58,7 @@ describe.each(backends)(
   },
 );
 
-describe("the thread that renews leases", () => {
+describe("the lease thread", () => {
   let database: TestDatabase;
   let store: Store;
   let keeper: LeaseKeeper | null;
@@ -106,7 +106,7 @@ describe("the thread that renews leases", () => {
     return rows.length === 0;
   }
 
-  it("renews while this very loop stands still", async () => {
+  it("renews leases while the event loop of its worker is blocked", async () => {
     const { calm } = store.database;
     // In the order in which they came: renewals, and where this loop stood still between them.
     await calm.query("create table happened (id serial, what text)");
@@ -127,7 +127,7 @@ describe("the thread that renews leases", () => {
     expect(keeper?.renewedMsAgo()).toBeGreaterThanOrEqual(0);
   });
 
-  it("tells what was lost, once somebody else has it", async () => {
+  it("reports lost leases after another worker has claimed them", async () => {
     const { claim, lost } = await held();
     await pause(1_000);
     expect(lost()).toBe(0);
@@ -135,7 +135,7 @@ describe("the thread that renews leases", () => {
     await expect.poll(lost).toBeGreaterThan(0);
   });
 
-  it("waits for nobody: what somebody has locked is not lost, stands in nobody's way, and is renewed when it is free", async () => {
+  it("does not wait for locked rows: it keeps their leases, blocks nothing, and renews when they are free", async () => {
     const { claim, lost } = await held();
     const other = await claimed(
       store,
@@ -170,7 +170,7 @@ describe("the thread that renews leases", () => {
     expect(await renewLeases(store.database, both, leaseMs)).toEqual(new Map());
   });
 
-  it("goes on after its connection broke, and renews no more what was dropped", async () => {
+  it("continues after its connection broke, and does not renew released leases", async () => {
     const { claim } = await held();
     expect(await connections("pg_terminate_backend(pid)")).toBe(1);
     await expect.poll(() => connections()).toBe(1);

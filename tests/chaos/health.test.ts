@@ -89,7 +89,7 @@ async function breakable(url: string) {
   };
 }
 
-describe.skipIf(!there)("the health of worker, supervisor and API", () => {
+describe.skipIf(!there)("the health endpoints of worker, supervisor and API", () => {
   let place: MarkmillPlace & { remove(): Promise<void> };
   let database: TestDatabase;
   let line: Awaited<ReturnType<typeof breakable>>;
@@ -178,7 +178,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     await place?.remove();
   });
 
-  it("is asked by GET and HEAD at two addresses, and at no other", async () => {
+  it("answer GET and HEAD at two addresses, and at no other", async () => {
     for (const [role, { port }] of processes) {
       for (const what of ["live", "ready"] as const) {
         expect([role, what, await ask(role, what)]).toMatchObject([role, what, { status: 200, ok: true }]);
@@ -195,7 +195,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     ["is full", "QUEUE_FULL", () => admin.config("SET", "maxmemory", "1"), () => admin.config("SET", "maxmemory", "0")],
     ["is a replica", "QUEUE_READ_ONLY", () => admin.replicaof("127.0.0.1", 1), () => admin.replicaof("NO", "ONE")],
     ["says nothing", "QUEUE_UNREACHABLE", () => redis.freeze(), () => redis.thaw()],
-  ])("tells that Redis %s, and that it is well again", async (_, code, break_, mend) => {
+  ])("report that Redis %s, and later that it is healthy again", async (_, code, break_, mend) => {
     await break_();
     // The API takes runs without a queue.
     await expect
@@ -210,7 +210,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
   });
 
   // Longer than a worker waits that hears nothing.
-  it.runIf(inject("thorough"))("no worker leaves while Redis is full for long", async () => {
+  it.runIf(inject("thorough"))("keep every worker alive while Redis is full for long", async () => {
     await startRuns("full");
     await admin.config("SET", "maxmemory", "1");
     await sleep(35_000);
@@ -227,7 +227,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     ["Redis", "queue", "QUEUE_UNREACHABLE", () => redis.kill(), () => redis.restart()],
     ["Postgres", "database", "STORE_UNREACHABLE", async () => line.cut(), async () => line.mend()],
   ])(
-    "tells that %s is lost under load, in a few lines of the log, and that it is back",
+    "report that %s is lost under load, in a few log lines, and later that it is back",
     async (name, part, code, lose, mend) => {
       await startRuns(name);
       await lose();
@@ -243,7 +243,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     },
   );
 
-  it("a worker with an unsaved reply is live, but not ready, while the database is away and while it drains", async () => {
+  it("report a worker with an unsaved reply as live, but not ready, while the database is unreachable and while it drains", async () => {
     const worker = processes.get("worker");
     if (worker === undefined) throw new Error("no worker");
     const elsewhere: MarkmillPlace = { ...place, env: { ...place.env, DATABASE_URL: database.url } };
@@ -267,7 +267,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     expect(adaAsked()).toBe(1);
   });
 
-  it("tells the end of each, and how often it was met", async () => {
+  it("count each kind of end, and report how often it happened", async () => {
     const queue = () => linesOf("api", "QUEUE_UNREACHABLE").map(({ trouble }) => trouble);
     await expect.poll(queue).toContain("ended");
     expect(linesOf("api", "QUEUE_UNREACHABLE").at(-1)?.times).toBeGreaterThan(2);

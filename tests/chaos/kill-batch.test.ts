@@ -23,8 +23,11 @@ const deaths: readonly (readonly [Backend, { readonly begins: boolean; readonly 
 ];
 
 describe.each(deaths)("a class on %s", (backend, { begins, middle }) => {
-  const times = [...(begins ? ["wherever its works begin"] : []), ...(middle.length > 0 ? ["in the middle"] : [])];
-  it(`that is killed ${times.join(", and ")}: each is graded once, each call paid once`, async () => {
+  const times = [
+    ...(begins ? ["wherever its submissions start"] : []),
+    ...(middle.length > 0 ? ["in the middle"] : []),
+  ];
+  it(`that is killed ${times.join(", and ")} grades each submission once and pays each call once`, async () => {
     const mill = await startMill({ backend, script: gradingScript(300), worker: false, supervisor: false });
     try {
       const { batches } = mill.store.as("default");

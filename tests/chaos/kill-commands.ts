@@ -166,7 +166,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
     : several.flatMap((_, index) => (index % 2 === 0 ? [several.slice(index, index + 2)] : []));
   for (const each of cases.includes("points") ? deaths : []) {
     const names = each.map((point) => ("killInSession" in point ? point.killInSession : point.killAt.point));
-    it(`at ${names.join(" and then at ")}: each effect once`, async () => {
+    it(`at ${names.join(" and then at ")}: each effect happens once`, async () => {
       const [first, ...others] = each;
       const victim = await worker(first);
       const runId = await start();
@@ -186,7 +186,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
     return runIds;
   }
 
-  it("in the middle of a command, with the session alive, or lost with it: one line, one folder, the state from before", async () => {
+  it("in the middle of a command, with or without its session: one line, one folder, and the state from before", async () => {
     const victim = await worker();
     const [alive = "", lost = ""] = await begun(2);
     await victim.kill();
@@ -212,7 +212,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
     },
   );
 
-  inMiddle("in the middle of taking the workspace back, twice: each effect once", async () => {
+  inMiddle("in the middle of restoring the workspace, twice: each effect happens once", async () => {
     const victim = await worker();
     const runIds = await begun();
     await victim.kill();
@@ -238,7 +238,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
   );
 
   const decided = it.runIf(cases.includes("points") || inject("thorough"));
-  decided("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
+  decided("without checkpoints: the run reports an unknown outcome, and repeats nothing", async () => {
     const marker = join(here, "ran");
     const head = "---\nsandbox: { checkpoint: false }\n---\n";
     const outside = sandbox === "none" ? `echo ran >> ${marker}` : "echo ran >> /workspace/ran";

@@ -86,7 +86,7 @@ const listed = (point: string, times: number) =>
   times === 1 && (point === "tool-begun" || point === "tool-performed") ? "Quite another one." : "As it was.";
 
 it.each(safe)(
-  "at $point, time $times, safe to repeat: the run ends as if nothing had been",
+  "kill -9 at $point, time $times, with a tool that is safe to repeat: the run ends as usual",
   async ({ point, times }) => {
     const { run, paid, rows } = await survive(acting("safe"), point, times);
     expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
@@ -100,15 +100,18 @@ it.each(safe)(
   },
 );
 
-it.each(never)("at $point, time $times, not safe to repeat: none is called twice", async ({ point, times }) => {
-  const { run, paid, rows, called } = await survive(acting("never"), point, times);
-  expect(rows[0]?.result).toContain(listed(point, times));
-  expect(new Set(called).size).toBe(called.length);
-  if (times > 1 && point !== "tool-ended") {
-    expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" } });
-    expect(paid).toBe(times - 1);
-  } else {
-    expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
-    expect([paid, called]).toEqual([3, [1, 2]]);
-  }
-});
+it.each(never)(
+  "kill -9 at $point, time $times, calls no tool twice that is not safe to repeat",
+  async ({ point, times }) => {
+    const { run, paid, rows, called } = await survive(acting("never"), point, times);
+    expect(rows[0]?.result).toContain(listed(point, times));
+    expect(new Set(called).size).toBe(called.length);
+    if (times > 1 && point !== "tool-ended") {
+      expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" } });
+      expect(paid).toBe(times - 1);
+    } else {
+      expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
+      expect([paid, called]).toEqual([3, [1, 2]]);
+    }
+  },
+);

@@ -120,7 +120,7 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
   ];
   const points = inject("thorough") ? [...usual, ...further] : usual;
   for (const point of cases.includes("points") ? points : []) {
-    it(`at ${"killInSession" in point ? point.killInSession : point.killAt.point}: each effect once`, async () => {
+    it(`at ${"killInSession" in point ? point.killInSession : point.killAt.point}: each effect happens once`, async () => {
       const before = mill.requests().length;
       const victim = await worker(point);
       const runId = await start("by command");
@@ -137,7 +137,7 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
   }
 
   it.runIf(cases.includes("servers"))(
-    "in the middle of a call of a server in the session and of the listing of another: both are ended, and each effect is there once",
+    "in the middle of a call of one server and of the listing of another: both servers are ended, and each effect happens once",
     async () => {
       const victim = await worker();
       const calling = await start("by server", byServer(own.calling));
@@ -183,12 +183,12 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
     return await ended(runId);
   }
 
-  decided("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
+  decided("without checkpoints: the run reports an unknown outcome, and repeats nothing", async () => {
     const run = await withoutCheckpoints("");
     expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" }, rows: [["add", "begun"]] });
   });
 
-  decided("without checkpoints, but marked safe: it is repeated on what is there", async () => {
+  decided("without checkpoints, but safe to repeat: the tool is called again on the current files", async () => {
     const run = await withoutCheckpoints(", repeat: safe");
     expect(run).toMatchObject({ status: "success", result: "$ cat added\na\na\nb\nc\n" });
   });

@@ -68,7 +68,7 @@ const points = ["after-claim", "tool-begun", "tool-performed", "tool-ended", "af
 const pointsOf = (...some: (typeof points)[number][]) => (inject("thorough") ? points : some);
 
 it.each(pointsOf("tool-begun"))(
-  "at %s, with tools that are safe to repeat: the run ends as if nothing had been",
+  "kill -9 at %s with tools that are safe to repeat: the run ends as usual",
   async (point) => {
     const { run, paid, rows } = await survive(acting("safe", `/safe/${point}`), point);
     expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
@@ -82,7 +82,7 @@ it.each(pointsOf("tool-begun"))(
 );
 
 it.each(pointsOf("tool-performed", "tool-ended", "after-work"))(
-  "at %s, with tools that are not: none is performed twice",
+  "kill -9 at %s with tools that are not safe to repeat: no tool is called twice",
   async (point) => {
     const path = `/never/${point}`;
     const { run, paid, rows } = await survive(acting("never", path), point);

@@ -135,7 +135,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
   }
 
   it.runIf(everyPoint).for([afterCommit, afterEnqueue])(
-    "$point with the next prompt claimed by the commit: it is asked once, by somebody else",
+    "$point with the next prompt claimed by the commit: another worker sends the prompt once",
     async (death, { skip }) => {
       let died = false;
       for (let tries = 0; tries < 3 && !died; tries++) died = await dieWithTheNext(death);
@@ -147,7 +147,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
   );
 
   it.runIf(everyPoint)(
-    "in the middle of a call: the call is made once more, and its reply is the only one",
+    "in the middle of a call: the call is repeated once, and only its second reply counts",
     async () => {
       const victim = await mill.spawnWorker();
       const before = mill.requests().length;
@@ -177,7 +177,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
   }
 
   it.runIf(everyPoint)(
-    "after commands that must not be repeated, before their outcome is told: it is unknown",
+    "after commands that must not be repeated, before their outcome is stored: it is unknown",
     async () => {
       const ended = await afterCommands(", repeat: never");
       expect(ended).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" } });
@@ -186,14 +186,14 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
 
   // Otherwise kill-commands is enough.
   it.runIf(everyPoint && inject("thorough"))(
-    "after commands, before their outcome is told: they are repeated",
+    "after commands, before their outcome is stored: they are repeated",
     async () => {
       const ended = await afterCommands("");
       expect(ended).toMatchObject({ status: "success", result: "$ echo line >> log; cat log\nline\n" });
     },
   );
 
-  it("anywhere between the jobs of many runs at once: each step counts once", async () => {
+  it("at any moment between the jobs of many parallel runs: each step counts once", async () => {
     const [laps, count] = [12, inject("thorough") ? 40 : 16];
     const chart = `START --> SET_N["Set: N='0'"]
 SET_N --> ASSIGN_N["Assign: '{{N}}+'"]
