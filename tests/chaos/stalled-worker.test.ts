@@ -9,7 +9,7 @@ import { openWire } from "../support/wire.ts";
 
 const withRedis = await redisAvailable("a worker whose Redis swallows everything");
 
-describe.skipIf(!inject("thorough"))("a worker that hears nothing while work is due", () => {
+describe.skipIf(!inject("thorough"))("a worker without deliveries while activities are due", () => {
   let mill: Mill;
   afterEach(() => mill?.close());
 
@@ -22,19 +22,19 @@ describe.skipIf(!inject("thorough"))("a worker that hears nothing while work is 
   }
   const soon = (ms: number) => new Promise<"stays">((resolve) => setTimeout(() => resolve("stays"), ms));
 
-  it("gives up after it has reconnected once", async () => {
+  it("stops after it has reconnected once", async () => {
     const worker = await due(false);
     await worker.exited;
     expect(worker.process.exitCode).toBe(1);
   });
 
-  it("stays where the queue is paused", async () => {
+  it("keeps running if the queue is paused", async () => {
     const worker = await due(true);
     const left = worker.exited.then(() => "left" as const);
     expect(await Promise.race([left, soon(40_000)])).toBe("stays");
   });
 
-  it.runIf(withRedis)("gives up where its Redis swallows everything while it hands a job over", async () => {
+  it.runIf(withRedis)("stops if Redis stops answering during a hand-over", async () => {
     mill = await startMill({
       ...{ backend: "redis", script: "default: { reply: x }", worker: false, supervisor: false, gated: true },
     });

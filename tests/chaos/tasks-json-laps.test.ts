@@ -28,7 +28,7 @@ describe.each(backends)("twenty laps on the %s backend", (backend) => {
   });
   afterAll(() => mill.close());
 
-  it.each(deathsOn(backend))("killed %s: the run goes on there", async (when) => {
+  it.each(deathsOn(backend))("killed %s continue on another worker", async (when) => {
     const before = mill.requests().length;
     const victim = await mill.spawnWorker(
       when === "between laps" ? { killAt: { point: "after-commit", kind: "prompt" } } : {},

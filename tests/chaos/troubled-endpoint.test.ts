@@ -37,7 +37,7 @@ async function outcome(mill: Mill, runId: string) {
   };
 }
 
-it("a run whose endpoint fails in every way and whose workers are killed ends as on a good day", async () => {
+it("a run ends as usual although its endpoint fails in every way and its workers are killed", async () => {
   const good = await startMill({ backend: "postgres", script: replies });
   let expected: Awaited<ReturnType<typeof outcome>>;
   try {
