@@ -100,7 +100,7 @@ describe("the marks of a class", () => {
     expect((await say("status", "c")).stderr).toContain("Small: 2 needs human");
   });
 
-  it("a colleague's mark is replaced by naming it, and an undo gives it back", async () => {
+  it("a colleague's mark is replaced only by naming it, and an undo restores it", async () => {
     expect(await mark("ada", "--points", "2")).toMatchObject({ code: 0, stdout: "4 of 5\n" });
     expect(await listed()).toEqual(["1002"]);
     const unseen = await mark("bob", "--points", "3");
@@ -119,7 +119,7 @@ describe("the marks of a class", () => {
     expect((await say("review", "--student", "1001")).stdout).toMatch(/bob gave talk 3 .*taken back by entry/);
   });
 
-  it("rows that change places void no released grade", async () => {
+  it("criteria that change places void no released grade", async () => {
     await say("release", "c");
     expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
     await write("rubric.md", rubric(talk, names("Names  say what things are")));
@@ -128,7 +128,7 @@ describe("the marks of a class", () => {
     expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
   });
 
-  it("a changed criterion is told with what it voids before anything happens", async () => {
+  it("a changed criterion is reported with the grades it voids before anything happens", async () => {
     await write("rubric.md", rubric(talk, names("Names say everything")));
     const told = await grade();
     expect(told).toMatchObject({ code: 1, stdout: "" });
@@ -145,7 +145,7 @@ describe("the marks of a class", () => {
     expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
   });
 
-  it("a student of whom it is open which submission counts is settled by the command that review shows", async () => {
+  it("the command that review shows decides which of a student's submissions counts", async () => {
     const people: Record<string, string> = {
       ...{ "1001": "Ada Byron", "1002": "Bob Kahn", "1003": "Cleo Diaz", "1004": "Dan Eco" },
     };

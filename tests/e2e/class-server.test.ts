@@ -49,7 +49,7 @@ afterAll(async () => {
 });
 
 it.skipIf(jail !== null)(
-  "is graded, shown, exported and halted there; what needs a worker here is refused",
+  "a class on a server is graded, shown, exported and stopped there, and commands that need a local worker are refused",
   async () => {
     const out = join(place.cwd, "out");
     const graded = await resident.say(place, ["grade", example, "--sample", "1", "--out", out, "--json"]);

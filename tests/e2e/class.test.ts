@@ -83,7 +83,7 @@ describe.skipIf(jail !== null)("the example class", () => {
     await place.remove();
   });
 
-  it("is graded rightly after everything was killed in the middle, and nothing is asked twice", async () => {
+  it("is graded correctly after everything was killed in the middle, and no model request is repeated", async () => {
     const args = ["grade", example, "--out", join(place.cwd, "out"), "--concurrency", "8", "--similarity"];
     gate.shutAfter(14);
     const first = startMarkmill(place, args);
@@ -142,7 +142,7 @@ describe.skipIf(jail !== null)("the example class", () => {
     for (const name of ["Öberg", "Achterberg", "Quist"]) expect(bodies.join("\n")).not.toContain(name);
   }, 900_000);
 
-  it("is reviewed, overridden, released and handed over", async () => {
+  it("is reviewed, overridden, released and exported", async () => {
     const table = () => readFileSync(join(place.cwd, "out/grades.csv"), "utf8");
     const pdf = join(place.cwd, "out/students/4119.pdf");
     const early = ["export", example, "--to", "csv", "--out", join(place.cwd, "early")];

@@ -45,7 +45,7 @@ function used(): number {
 }
 
 describe("a full disk", () => {
-  it("is named by the first command that needs it, which works once there is room", async (test) => {
+  it("is reported by the first command that needs space, which works after space is freed", async (test) => {
     if (!mounted) return test.skip();
     const { code, stderr } = await markmill(place, greet);
     expect(code).toBe(1);
@@ -54,7 +54,7 @@ describe("a full disk", () => {
     expect(await markmill(place, greet)).toMatchObject({ code: 0 });
   });
 
-  it("holds a run up, with what to do, and the run goes on when there is room; its reply was asked for once", async (test) => {
+  it("stops a run with advice, and the run continues after space is freed, with one request for its reply", async (test) => {
     if (!mounted) return test.skip();
     // Does not shrink in Postgres.
     const text = randomBytes(6 * MiB).toString("base64");
