@@ -327,8 +327,8 @@ async function aRunOfTheClass(): Promise<string> {
   return items.find(({ labels }) => labels.batch !== undefined)?.id ?? "";
 }
 
-describe("against a server", () => {
-  it("every command has a case here", async () => {
+describe("commands with a server", () => {
+  it("every command has a case in this test", async () => {
     const { stdout } = await ask("--help");
     const list = stdout.slice(stdout.indexOf("Usage:"), stdout.indexOf("Examples:"));
     const names = [...list.matchAll(/^ {2}([a-z-]+) {2,}\S/gm)].map(([, name]) => name);
@@ -336,11 +336,11 @@ describe("against a server", () => {
     expect(Object.keys(cases).sort()).toEqual(names.sort());
   });
 
-  it.each(Object.keys(cases))("%s works, or says that it is about this machine", async (name) => {
+  it.each(Object.keys(cases))("%s works, or reports that it works on this machine only", async (name) => {
     await cases[name]?.();
   });
 
-  it("the server's supervisor sends what webhooks are told, to addresses of TOOL_ALLOW", async () => {
+  it("the server's supervisor sends webhooks, to addresses of TOOL_ALLOW", async () => {
     const { MARKMILL_URL: url = "", MARKMILL_TOKEN: token = "" } = place.env;
     const client = createClient({ url, token });
     const received = Promise.withResolvers<unknown>();
@@ -363,14 +363,14 @@ describe("against a server", () => {
     }
   });
 
-  it("the server lets pages of API_CORS_ORIGINS call it", async () => {
+  it("the server allows pages of API_CORS_ORIGINS to call it", async () => {
     const origin = "https://portal.example.edu";
     const response = await fetch(`${place.env.MARKMILL_URL}/health/live`, { headers: { origin } });
     await response.body?.cancel();
     expect(response.headers.get("access-control-allow-origin")).toBe(origin);
   });
 
-  it("works that are no longer handed in stop to count, as without a server", async () => {
+  it("withdrawn submissions stop counting, as without a server", async () => {
     rmSync(join(place.cwd, "class/submissions/ben"), { recursive: true });
     write("class/submissions/ada/main.js", `${work}// again\n`);
     const graded = await ask("grade", "class", "--json");
