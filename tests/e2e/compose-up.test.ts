@@ -75,7 +75,7 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
     return out;
   }
 
-  it("comes up with two commands, says when commands can be run, and grades the class", async () => {
+  it("starts with two commands, reports when commands can run, and grades the class", async () => {
     await run("up", "-d", "--no-build");
     const logs = await until(async () => {
       const said = await run("logs", "--no-color", "api");

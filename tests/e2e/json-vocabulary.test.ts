@@ -290,7 +290,7 @@ const greeted = async (): Promise<string> => {
   return items.find(({ name }) => name === "Greet")?.id ?? "";
 };
 
-it("every command with --json is checked here", async () => {
+it("every command with --json has a case in this test", async () => {
   const helps = await Promise.all(
     Object.entries(commands).map(async ([name, { load }]) => ({ name, help: (await load()).help })),
   );
@@ -302,8 +302,8 @@ it("every command with --json is checked here", async () => {
   expect(taken.map((file) => basename(file, ".ts")).toSorted()).toEqual(offered.toSorted());
 });
 
-describe("--json has the names and units of the API", () => {
-  it.each(Object.entries(says))("of '%s'", async (_, check) => {
+describe("the JSON output has the names and units of the API", () => {
+  it.each(Object.entries(says))("in '%s'", async (_, check) => {
     await check();
   });
 });

@@ -106,7 +106,7 @@ const variants = [
 ];
 const tried = Object.entries(cheats).filter(([name]) => inject("thorough") || !variants.includes(name));
 
-describe.skipIf(jail !== null)("the median example", () => {
+describe.skipIf(jail !== null)("the example that computes a median", () => {
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({
@@ -135,13 +135,13 @@ describe.skipIf(jail !== null)("the median example", () => {
     return { status, result: result ?? "", exitCode: variables.EXIT_CODE, attempts };
   }
 
-  it("passes a right answer", async () => {
+  it("passes a correct submission", async () => {
     const { status, result } = await judge({ "median.js": right, "package.json": '{ "type": "module" }' });
     expect(result).toContain("4 of 4 checks passed");
     expect(status).toBe("success");
   });
 
-  it.each(tried)("does not pass one that %s", async (_, submission) => {
+  it.each(tried)("does not pass a submission that %s", async (_, submission) => {
     const found = await judge({ "package.json": '{ "type": "module" }', ...submission });
     // Judged, and found wrong: neither a crash nor trouble of the sandbox.
     expect(found).toMatchObject({ exitCode: "1", attempts: [1] });
@@ -150,7 +150,7 @@ describe.skipIf(jail !== null)("the median example", () => {
     expect(found.status).toBe("failed");
   });
 
-  it("leaves no session behind", async () => {
+  it("leaves no session", async () => {
     await expect.poll(() => mill.sandbox.list()).toEqual([]);
   });
 });

@@ -34,11 +34,11 @@ function childrenOf(pid: number): number[] {
   return listed === "" ? [] : listed.split(" ").map(Number);
 }
 
-describe.skipIf(process.platform !== "linux")("kill -9", () => {
+describe.skipIf(process.platform !== "linux")("kill -9 of a parent process", () => {
   const words = ["mock-model", "replies.yaml", "--port", "0"];
   const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...compileCache };
 
-  it("of the launcher on an older Node ends the process that works", async () => {
+  it("ends the working process of a launcher on an older Node", async () => {
     const launcher = spawn(process.execPath, ["--import", olderNode, program, ...words], {
       cwd: folder,
       env,
@@ -52,7 +52,7 @@ describe.skipIf(process.platform !== "linux")("kill -9", () => {
     await expect.poll(() => workers.map(identifyProcess)).toEqual([null]);
   }, 60_000);
 
-  it("of npx ends the process that works", async () => {
+  it("ends the working process of npx", async () => {
     const script = `require("node:child_process").spawn(process.execPath, process.argv.slice(1), { stdio: "inherit" })`;
     const npx = spawn(process.execPath, ["-e", script, program, ...words], {
       cwd: folder,

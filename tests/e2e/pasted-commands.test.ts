@@ -37,7 +37,7 @@ const users = root ? (inject("thorough") ? ["nobody", "root"] : ["nobody"]) : ["
 const pages = ["README.md", "docs/grading.md"];
 const languages = ["python", "java", "c", "javascript"].map((name) => `docs/languages/${name}.md`);
 
-describe.skipIf(jail !== null).each(users)("pasted by %s", (user) => {
+describe.skipIf(jail !== null).each(users)("commands pasted by %s", (user) => {
   let place = "";
   let checkout = "";
   beforeAll(() => {
@@ -49,7 +49,7 @@ describe.skipIf(jail !== null).each(users)("pasted by %s", (user) => {
   afterAll(() => rmSync(place, { recursive: true, force: true, maxRetries: 5 }));
 
   it.each(inject("thorough") ? [...pages, ...languages] : pages)(
-    "the commands of %s work",
+    "the commands of %s work as written",
     async (page) => {
       if (page === "README.md") writeFileSync(join(checkout, "hello.wf.md"), helloWorkflow());
       const ended: [string, number | null, string][] = [];

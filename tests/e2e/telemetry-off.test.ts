@@ -28,7 +28,7 @@ async function loaded(args: readonly string[], env: Readonly<Record<string, stri
 }
 
 it.each([[["--help"]], [["validate", "a.wf.md"]], [["run", "--help"]]])(
-  "%j loads nothing of it, on or off",
+  "markmill %j loads no telemetry, on or off",
   async (args) => {
     expect(await loaded(args, otlp)).toBe(0);
     // What is not loaded where a collector is named is not loaded where none is, as the run below tells.
@@ -36,7 +36,7 @@ it.each([[["--help"]], [["validate", "a.wf.md"]], [["run", "--help"]]])(
   },
 );
 
-it("a run loads it only where a collector is named, and then does not wait for one that is away", async () => {
+it("a run loads telemetry only if a collector is named, and does not wait for an unreachable one", async () => {
   expect(await loaded(["run", "a.wf.md"])).toBe(0);
   expect(await loaded(["run", "a.wf.md"], otlp)).toBeGreaterThan(10);
 });

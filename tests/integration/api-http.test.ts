@@ -99,7 +99,7 @@ describe("a wrong HTTP method", () => {
     ["broken JSON", "{", { "content-type": "application/json" }],
     ["no type that there is", "hello", { "content-type": "nonsense" }],
     ["more than is taken", "x".repeat(2_000_000), { "content-type": "application/json" }],
-  ])("is told from a wrong address, also with %s as its body", async (_, body, more) => {
+  ])("gets another answer than a wrong address, also with %s as its body", async (_, body, more) => {
     const sent = { headers: { ...headers, ...more }, body };
     expect((await fetch(`${api.url}/v1/runs`, { method: "PUT", ...sent })).status).toBe(405);
     expect((await fetch(`${api.url}/v1/runs/${run}`, { method: "POST", ...sent })).status).toBe(405);
