@@ -73,47 +73,44 @@ describe.each(backends)("a batch with a cost limit on %s", (backend) => {
     expect((await store.batches.works(id)).works.every(({ tries }) => tries === 1)).toBe(true);
   });
 
-  once(
-    "a class without a cap gets one while its calls are under way: it holds from then on, with what was spent before",
-    async () => {
-      const store = mill.store.as("default");
-      const definition = gradingFlow("Judge it", head);
-      const known = await store.batches.get((await store.batches.list({ key: "one" })).batches[0]?.id ?? "");
-      const price = known?.spent.nanodollars ?? 0;
-      const asked = mill.requests().length;
-      const { id } = await store.batches.save(
-        await gradableClass(store, works, { key: "later", definition, concurrency: 2 }),
-      );
-      await until(async () => ((await store.batches.get(id))?.counts.succeeded ?? 0) >= 2);
-      const free = await store.batches.get(id);
-      expect(free?.budget).toMatchObject({ cap: { nanodollars: null } });
-      expect(free?.budget?.spent.nanodollars).toBeGreaterThanOrEqual(2 * price);
-      // Less than a worst case is left beside what two calls may have reserved at this moment.
-      const cap = Math.round((free?.budget?.spent.nanodollars ?? 0) + 0.5 * price);
-      await store.batches.setBudget(id, { nanodollars: cap, tokens: null });
-      const set = (await store.batches.get(id))?.budget;
-      const used = (set?.spent.nanodollars ?? 0) + (set?.reserved.nanodollars ?? 0);
-      await until(async () => {
-        const found = await store.batches.get(id);
-        return found?.state.is === "paused" && found.counts.running === found.counts.parked;
-      });
-      const held = await store.batches.get(id);
-      expect(held).toMatchObject({ state: { is: "paused", by: "budget" }, counts: { failed: 0 } });
-      expect(held?.counts.succeeded).toBeLessThan(works);
-      expect(held?.budget?.spent.nanodollars).toBeLessThanOrEqual(Math.max(cap, used));
-      expect(held?.budget?.spent.nanodollars).toBe(held?.spent.nanodollars);
+  once("gets a first limit during open calls, which then applies and counts earlier costs", async () => {
+    const store = mill.store.as("default");
+    const definition = gradingFlow("Judge it", head);
+    const known = await store.batches.get((await store.batches.list({ key: "one" })).batches[0]?.id ?? "");
+    const price = known?.spent.nanodollars ?? 0;
+    const asked = mill.requests().length;
+    const { id } = await store.batches.save(
+      await gradableClass(store, works, { key: "later", definition, concurrency: 2 }),
+    );
+    await until(async () => ((await store.batches.get(id))?.counts.succeeded ?? 0) >= 2);
+    const free = await store.batches.get(id);
+    expect(free?.budget).toMatchObject({ cap: { nanodollars: null } });
+    expect(free?.budget?.spent.nanodollars).toBeGreaterThanOrEqual(2 * price);
+    // Less than a worst case is left beside what two calls may have reserved at this moment.
+    const cap = Math.round((free?.budget?.spent.nanodollars ?? 0) + 0.5 * price);
+    await store.batches.setBudget(id, { nanodollars: cap, tokens: null });
+    const set = (await store.batches.get(id))?.budget;
+    const used = (set?.spent.nanodollars ?? 0) + (set?.reserved.nanodollars ?? 0);
+    await until(async () => {
+      const found = await store.batches.get(id);
+      return found?.state.is === "paused" && found.counts.running === found.counts.parked;
+    });
+    const held = await store.batches.get(id);
+    expect(held).toMatchObject({ state: { is: "paused", by: "budget" }, counts: { failed: 0 } });
+    expect(held?.counts.succeeded).toBeLessThan(works);
+    expect(held?.budget?.spent.nanodollars).toBeLessThanOrEqual(Math.max(cap, used));
+    expect(held?.budget?.spent.nanodollars).toBe(held?.spent.nanodollars);
 
-      await store.batches.setBudget(id, { nanodollars: null, tokens: null });
-      await mill.queues.enqueue((await store.batches.resume(id)).jobs);
-      await until(async () => (await store.batches.get(id))?.counts.succeeded === works);
-      const done = await store.batches.get(id);
-      expect(done).toMatchObject({ spent: { calls: works }, budget: { reserved: { nanodollars: 0 } } });
-      expect(done?.budget?.spent.nanodollars).toBe(done?.spent.nanodollars);
-      expect(mill.requests().length - asked).toBe(works);
-    },
-  );
+    await store.batches.setBudget(id, { nanodollars: null, tokens: null });
+    await mill.queues.enqueue((await store.batches.resume(id)).jobs);
+    await until(async () => (await store.batches.get(id))?.counts.succeeded === works);
+    const done = await store.batches.get(id);
+    expect(done).toMatchObject({ spent: { calls: works }, budget: { reserved: { nanodollars: 0 } } });
+    expect(done?.budget?.spent.nanodollars).toBe(done?.spent.nanodollars);
+    expect(mill.requests().length - asked).toBe(works);
+  });
 
-  once("money that is only reserved is waited for: the batch is not paused", async () => {
+  once("waits for reserved money that may be released, and does not pause", async () => {
     const store = mill.store.as("default");
     const definition = gradingFlow("Judge it", head);
     const price = (await store.batches.list({ key: "one" })).batches[0];
@@ -127,7 +124,7 @@ describe.each(backends)("a batch with a cost limit on %s", (backend) => {
     expect(await store.batches.get(id)).toMatchObject({ state: { is: "open" }, spent: { calls: works } });
   });
 
-  once("a student's own cap ends that run, and holds nobody else", async () => {
+  once("ends a run at the student's own limit, and delays no other run", async () => {
     const store = mill.store.as("default");
     const definition = gradingFlow("Judge it", head);
     const settings = { run: { caps: { nanodollars: 1 } }, late: null, aiConsent: "any" as const, language: null };

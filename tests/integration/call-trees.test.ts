@@ -88,7 +88,7 @@ describe.each(backends)("called runs on %s", (backend) => {
       await replaysExactly(below.id);
     });
 
-    once("keeps to it in every call of a loop, where several are called at once, and in its handler", async () => {
+    once("keeps to it in every call of a loop, in parallel calls, and in its handler", async () => {
       const cost = 700_000;
       const callee = many(ask, 6, {
         ...limited({ nanodollars: cost }),
@@ -113,7 +113,7 @@ describe.each(backends)("called runs on %s", (backend) => {
       expect(Math.max(...rows.map(({ reported }) => reported))).toBe(1);
     });
 
-    once("takes up its budget again, with as much as its limit allows, where the tree is retried", async () => {
+    once("gets a new budget when the tree is retried, with as much as its limit allows", async () => {
       const callee = many(ask, 12, limited({ tokens: 400 }));
       const failed = await run({ main: calls("callee"), callee });
       expect(failed).toMatchObject({ status: "failed", reason: { code: "LIMIT_TOKENS" } });
@@ -167,7 +167,7 @@ describe.each(backends)("called runs on %s", (backend) => {
       expect(less).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
     });
 
-    once("keep to the limit of a workflow between them, too", async () => {
+    once("share the limit of their workflow too", async () => {
       const middle = many({ kind: "call", program: "five" }, 6, limited({ steps: 20 }));
       const root = await run({ main: many({ kind: "call", program: "middle" }, 3), middle, five });
       expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
@@ -180,7 +180,7 @@ describe.each(backends)("called runs on %s", (backend) => {
       for (const { n } of rows) expect(n).toBeLessThanOrEqual(19);
     });
 
-    once("leave its handler an allowance of its own, also for calls", async () => {
+    once("leave the handler a separate allowance, also for calls", async () => {
       const { main } = callsOfFive(20, 30);
       const report: Node = { kind: "call", program: "five" };
       const handled = { ...main, nodes: { ...main.nodes, report }, handlers: { success: null, failed: "report" } };

@@ -212,7 +212,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   it.each([
     ["the same session object is used again", false],
     ["another activity opens the session and ends what was interrupted", true],
-  ])("a command that stopped its guard, given up while its engine hangs, is ended before %s", async (_, opensAnew) => {
+  ])("a command that stopped its guard and is given up while its engine hangs ends before %s", async (_, opensAnew) => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const spec = newSpec();

@@ -195,7 +195,7 @@ describe("users of an embedded server", () => {
   it.each([
     ["idle", false],
     ["in the middle of a start", true],
-  ])("after kill -9 of its only user, %s, and nobody coming back, the server stops by itself", async (_, locked) => {
+  ])("the server stops after kill -9 of its only user, %s, if no new user attaches", async (_, locked) => {
     const directory = await projectWithDatabase();
     const holder = await hold(directory);
     const user = identifyProcess(Number(holder.child.pid));
@@ -241,7 +241,7 @@ describe("an embedded server after a crash", () => {
   it.each([
     ["empty", ""],
     ["full of zeros", "\0".repeat(120)],
-  ])("a pid file that is %s does not stop a start, nor does such a lock of the socket", async (_, left) => {
+  ])("a pid file that is %s prevents no start, and such a lock of the socket prevents none", async (_, left) => {
     const directory = await projectWithDatabase();
     const data = join(directory, "data");
     await (await startEmbeddedPostgres({ directory })).stop();
@@ -459,7 +459,7 @@ describe("errors of an embedded server", () => {
     ["initdb: error: could not look up effective user ID 4242: user does not exist", "PG_NO_USER"],
     ["FATAL:  database files are incompatible with server", "PG_VERSION_MISMATCH"],
     ["FATAL:  something new", "PG_START_FAILED"],
-  ])("%s is %s", (output, code) => {
+  ])("a start that fails with %s is reported as %s", (output, code) => {
     expect(classifyFailure(output)).toBe(code);
   });
 });

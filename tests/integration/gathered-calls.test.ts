@@ -89,7 +89,7 @@ const reservations = async () => {
 
 describe("calls that reserve money in one statement", () => {
   it.each(["with a cap", "without a cap"])(
-    "are reserved by few statements, each under its run and its class %s",
+    "are reserved with few statements, each under its run and its class %s",
     async (how) => {
       await openBudget(store.database, class1, how === "with a cap" ? { nanodollars: 1_000, tokens: null } : none);
       for (const number of numbers(40)) await openBudget(store.database, runOf(number), none, "run");

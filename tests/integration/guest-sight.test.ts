@@ -32,7 +32,7 @@ echo looked at all
 describe.skipIf(process.platform !== "linux").each([
   ["with cgroups", true],
   ["without cgroups", false],
-])("what is seen in the jail, %s", (_, useCgroups) => {
+])("programs in the jail, %s", (_, useCgroups) => {
   let root = "";
   let sandbox: JailSandbox;
   beforeAll(async () => {

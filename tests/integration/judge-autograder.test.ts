@@ -130,7 +130,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     ["neither score nor tests", `echo '{"output": "-"}' >results/results.json`, "neither a score nor tests"],
     ["a pipe for results", "mkfifo results/results.json", "no results/results.json"],
     ["results without end", "yes >results/results.json", ""],
-  ])("is an error of the grader, and no zero: %s", async (_, script, why) => {
+  ])("causes a grader error instead of zero points: %s", async (_, script, why) => {
     const { tests } = await graded({ run_autograder: `#!/bin/bash\n${script}\n` }, { a: "" }, ", wall: 20s");
     expect(tests).toMatchObject({ is: "unusable", why: expect.stringContaining(why) });
   });

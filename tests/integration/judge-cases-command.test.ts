@@ -132,7 +132,7 @@ describe.skipIf(jail !== null)("the cases command of the judge", () => {
     ["bytes that are no text", "printf 'a\\377\\001\"\\\\'", 'line 1: expected "x", it printed "a?\u0001"\\"'],
     ["results of its own", 'echo "{}" >"$MARKMILL_RESULTS"; echo y', 'line 1: expected "x", it printed "y"'],
     ["a line too many", "echo x; echo y", 'line 2: nothing was expected, it printed "y"'],
-  ])("%s is a failed test of the student, and nothing else", async (_, program, message) => {
+  ])("counts as a failed test of the student: %s", async (_, program, message) => {
     const { tests, signed } = await judged(
       "cases --time 0.5 -- bash program.sh",
       { "program.sh": program },
@@ -151,7 +151,7 @@ describe.skipIf(jail !== null)("the cases command of the judge", () => {
     ["numbers", "1e3 nan", "1000 nan", true],
     ["numbers", "0.31", "0.3", false],
     ["numbers", "1 2 3", "1 2", false],
-  ])("--compare %s: %j for %j passes: %j", async (how, printed, expected, passes) => {
+  ])("compares with --compare %s: %j for %j passes: %j", async (how, printed, expected, passes) => {
     const { exitCode } = await judged(
       `cases --compare ${how} -- cat text`,
       { text: printed },
@@ -170,7 +170,7 @@ describe.skipIf(jail !== null)("the cases command of the judge", () => {
     ["cases --time soon -- bash a.sh", { "cases/a.out": "" }, "--time is a number above 0, not soon"],
     ["cases --compare roughly -- bash a.sh", { "cases/a.out": "" }, "--compare is lines, exact, words or numbers"],
     ["cases", { "cases/a.out": "" }, "name a program"],
-  ])("wrong use by the teacher writes no results: %s", async (command, teacher, says) => {
+  ])("writes no results after wrong usage by the teacher: %s", async (command, teacher, says) => {
     const { tests, exitCode, output } = await judged(command, { "a.sh": "echo 1" }, teacher as unknown as Texts);
     expect({ tests, exitCode }).toEqual({ tests: null, exitCode: 2 });
     expect(output).toContain(says);
@@ -191,7 +191,7 @@ describe.skipIf(jail !== null)("the cases command of the judge", () => {
       "square.js",
       "export const square = (n) => (console.log('noise'), n > 0 ? n * n : 0);\n",
     ],
-  ] as const)("the test program of the %s page works as it stands", async (row, { skip }) => {
+  ] as const)("runs the test program of the %s page as written", async (row, { skip }) => {
     const [language, fence, command, file, program] = row;
     skip(without[language], "reported above");
     const [, code = ""] = new RegExp(`\`\`\`${fence}\\n([^]*?)\`\`\``).exec(page(language)) ?? [];
@@ -225,7 +225,7 @@ describe.skipIf(jail !== null)("the cases command of the judge", () => {
           "public class Main { public static void main(String[] a) { System.out.println((int) Math.sqrt(new java.util.Scanner(System.in).nextInt())); } }\n",
       },
     ],
-  ] as const)("the second command of the %s page works as it stands", async ([language, submission], { skip }) => {
+  ] as const)("runs the second command of the %s page as written", async ([language, submission], { skip }) => {
     skip(without[language], "reported above");
     const commands = [...page(language).matchAll(/```text\n(.+)\n```/g)].map(([, command]) => command ?? "");
     const { tests } = await judged(commands[1] ?? "", submission as unknown as Texts, {

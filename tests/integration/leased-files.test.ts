@@ -33,7 +33,7 @@ it.each<[string, Node]>([
   ["an ASSIGN", { kind: "assign", value: file }],
   ["a CHECK", { kind: "check", condition: { op: "contains", left: file, right: { from: "literal", text: "42" } } }],
   ["a note", { kind: "prompt", role: "system", text: file }],
-])("%s is held by one worker at a time, and what comes late is dropped", async (_, node) => {
+])("%s is leased to one worker at a time, and late results are dropped", async (_, node) => {
   const main = program({ work: node, end }, [
     { from: "work", to: "end", on: "ok" },
     { from: "work", to: "end", on: "fail" },

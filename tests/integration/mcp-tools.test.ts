@@ -105,7 +105,7 @@ it.each([
   ["hang", "{ name: hang, timeout: 300ms }", "TOOL_TIMEOUT", 1],
   ["flood", "{ name: flood, timeout: 20s }", "TOOL_TOO_LARGE", 1],
   ["hidden", "look", "TOOL_UNKNOWN", 0],
-])("%s: the model is told, and nothing is asked twice", async (text, tools, code, asked) => {
+])("%s: the model receives the error, and no call is repeated", async (text, tools, code, asked) => {
   const { result, status, called } = await run(`Do what is ${text}.`, tools);
   expect([status, result]).toEqual(["success", `The tool said ${code}.`]);
   expect(called).toHaveLength(asked);
