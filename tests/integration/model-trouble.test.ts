@@ -151,7 +151,7 @@ describe("trouble with a model endpoint", () => {
     ["malformed", "html"],
     ["reset", "blank"],
     ["reset-after-headers", "hang"],
-  ])("(%s, %s) is booked as the server bills it", async (first, second) => {
+  ])("a call with the faults %s and %s is booked with the cost that the server reports", async (first, second) => {
     await start(
       `rules: [{ when: { nth: 1 }, reply: Too early, fault: ${first} }, { when: { nth: 2 }, reply: x, fault: ${second} }]
 default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,

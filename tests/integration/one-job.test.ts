@@ -10,7 +10,7 @@ const script = 'rules: [{ when: { pattern: "." }, reply: "x" }]';
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 it.each(backends)(
-  "prompts in a row are each claimed by the commit before, once, on the %s backend",
+  "each prompt of a chain is claimed by the commit before it, once, on the %s backend",
   async (backend) => {
     const mill = await startMill({ backend, script });
     const { hot } = mill.store.database;

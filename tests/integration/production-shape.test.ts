@@ -152,7 +152,7 @@ describe("docker-compose.yml", () => {
     ["a value of another type", "interval: 5s", "interval: [5]", "must be string"],
     ["a condition that there is not", "condition: service_healthy", "condition: service_healty", "depends_on"],
     ["a name that is taken", "  redis:\n    image", "  postgres:\n    image", "invalid-yaml"],
-  ])("which is noticed where it is broken: %s", (_what, good, bad, said) => {
+  ])("fails the check of the specification if it is broken: %s", (_what, good, bad, said) => {
     expect(text).toContain(good);
     expect(complaintsOf(text.replace(good, bad)).join()).toContain(said);
   });

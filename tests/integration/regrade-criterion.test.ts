@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => mill?.close());
 
-it("asks for that criterion only; the others stand, people's words too, and the try before stays readable", async () => {
+it("a regrade of one criterion grades that criterion only, and other marks, comments and the earlier attempt stay", async () => {
   const { batches, blobs } = mill.store.as("default");
   const { id } = await batches.save(await gradableClass({ blobs }, 2, { definition: gradingFlow() }));
   await until(async () => (await batches.get(id))?.counts.succeeded === 2);
@@ -74,7 +74,7 @@ it("asks for that criterion only; the others stand, people's words too, and the 
   ]);
 });
 
-it("asks for a criterion that was reworded, by its new words, and lets the marks of all unchanged ones stand", async () => {
+it("a regrade of a reworded criterion uses its new words, and the marks of all unchanged criteria stay", async () => {
   const { batches, blobs } = mill.store.as("default");
   const before = await gradableClass({ blobs }, 1, { key: "reworded", definition: gradingFlow() });
   const { id } = await batches.save(before);
@@ -102,7 +102,7 @@ it("asks for a criterion that was reworded, by its new words, and lets the marks
   expect(after?.proposal?.grade.criteria[1]).toEqual(pureWas);
 });
 
-it("refuses, and begins nothing, where another criterion was changed too, or where no marks stand", async () => {
+it("a regrade of one criterion is refused, and starts nothing, if another criterion changed too or no marks exist", async () => {
   const { batches, blobs } = mill.store.as("default");
   const before = await gradableClass({ blobs }, 1, { key: "both", definition: gradingFlow() });
   const { id } = await batches.save(before);
@@ -129,7 +129,7 @@ it("refuses, and begins nothing, where another criterion was changed too, or whe
   expect(mill.requests().length).toBe(asked);
 });
 
-it("fails a try whose marks no longer stand when it begins, and never judges the whole work instead", async () => {
+it("a regrade of one criterion fails if its marks are no longer valid when it starts, and never grades everything", async () => {
   const { batches, blobs } = mill.store.as("default");
   const before = await gradableClass({ blobs }, 1, { key: "lost", definition: gradingFlow() });
   const { id } = await batches.save(before);

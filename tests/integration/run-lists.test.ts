@@ -12,8 +12,8 @@ openTwoStores((opened) => {
   ({ store, other } = opened);
 });
 
-describe("lists", () => {
-  it("filter by status, label and variable, newest first, page by page", async () => {
+describe("lists of runs", () => {
+  it("are filtered by status, label and variable, newest first, page by page", async () => {
     const made = [];
     for (let i = 0; i < 5; i++) {
       made.push(
@@ -40,8 +40,8 @@ describe("lists", () => {
   });
 });
 
-describe("runs by the value of a variable", () => {
-  it("are found while they are open, stopped and ended, by the value they have now", async () => {
+describe("lists of runs by the value of a variable", () => {
+  it("contain open, stopped and ended runs, by their current values", async () => {
     const main = program({ a: set("MARK", "B"), b: set("OTHER", "x"), end }, [
       { from: "a", to: "b", on: "ok" },
       { from: "b", to: "end", on: "ok" },
@@ -71,7 +71,7 @@ describe("runs by the value of a variable", () => {
     expect(rows).toEqual([{ final: true }]);
   });
 
-  it("are found by the value they have now, wherever it is kept", async () => {
+  it("find the current value in every place where it can be stored", async () => {
     const tag = `tag-${Math.random()}`;
     const [short, long] = [`${tag}-1`, `${tag}-${"x".repeat(200)}`];
     const main = program({ a: set("M", long), b: set("M", short), c: set("M", long), end }, [
@@ -96,7 +96,7 @@ describe("runs by the value of a variable", () => {
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", variables: { M: long } });
   });
 
-  it("are found when they ended as they were born, and when they were cancelled", async () => {
+  it("contain runs that ended when they were created, and cancelled runs", async () => {
     const mark = `mark-${Math.random()}`;
     const born = await createRun(store, {
       definition: definition({ main: program({ end }, []) }),

@@ -88,7 +88,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
   }
 
   describe("a command in a jail", () => {
-    it("starts programs whose configuration stands in /etc, and ~ is the workspace", async () => {
+    it("starts programs with configuration in /etc, and ~ is the workspace", async () => {
       const session = await open();
       const tools = "awk 'BEGIN { print 1 }'; for p in java mvn; do ! command -v $p >/dev/null || $p -version; done";
       const outcome = await sh(session, `set -e; ${tools}; mkdir ~/REST; cd ~/REST; pwd; getent passwd student`);
@@ -96,7 +96,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
       expect(outcome.output).toMatch(/^1\n[\s\S]*\/workspace\/REST\nstudent:x:1000:1000::\/workspace:\/bin\/bash\n$/);
     });
 
-    it("finds none of the descriptors that its worker inherited", async () => {
+    it("inherits no descriptor of its worker", async () => {
       const id = newId();
       const directory = await mkdtemp(join(root, "inherited-"));
       await writeFile(join(directory, "secret"), "of the host\n", { mode: 0o600 });
@@ -130,7 +130,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       ...{ host: { useCgroups: false }, limits: true, probes: inject("thorough") || !asNobody },
       byCommand: false,
     },
-  ])("limits, $walls", ({ host, limits, probes, byCommand }) => {
+  ])("limits of a jail, $walls", ({ host, limits, probes, byCommand }) => {
     let limited: JailSandbox;
     beforeAll(async () => {
       limited = await createJailSandbox({ root, host });
@@ -140,7 +140,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     if (limits) describeLimits(openLimited);
 
     it.runIf(probes)(
-      "pass the self-test: every probe refused, every control held, nothing left",
+      "pass the self-test: every probe is refused, every control works, nothing is left",
       { timeout: 480_000 },
       async () => {
         // Without wishes of ours that is the jail which the command tries, once for all files of a run.
@@ -154,7 +154,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     );
   });
 
-  it("shows programs from outside /usr, also from a directory only the worker can read", async () => {
+  it("shows programs from outside /usr, also from a directory that only the worker can read", async () => {
     const directory = await mkdtemp(join(root, "private-"));
     await copyFile("/bin/echo", join(directory, "say"));
     const programs = { say: join(directory, "say"), "mill-node": process.execPath };
@@ -168,8 +168,8 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     );
   });
 
-  describe("life and death", () => {
-    it("ends by itself after its last worker's kill, with nobody's help", async () => {
+  describe("the lifetime of a jail", () => {
+    it("ends after its last worker is killed, without outside help", async () => {
       const { id, place, record, alive } = await orphan;
       expect(alive).toBeGreaterThan(0);
       await expect.poll(() => processesOf([record]), { timeout: 200_000, interval: 500 }).toEqual([]);
@@ -177,7 +177,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       await rm(place, { recursive: true });
     });
 
-    it("dies with the program that holds its namespaces", async () => {
+    it("ends with the program that holds its namespaces", async () => {
       const session = await open();
       const { holder } = recordOf(session.id);
       const parent = Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${holder.pid}/status`, "latin1"))?.[1]);
@@ -185,7 +185,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       await expect.poll(() => processesOf([recordOf(session.id)])).toEqual([]);
     });
 
-    it("ends itself at its deadline, is listed as dead, and is rebuilt when opened again", async () => {
+    it("ends at its deadline, is listed as ended, and is rebuilt when it is opened again", async () => {
       const id = newId();
       const spec = sessionSpec(id);
       const labels = { ...spec.labels, deadline: new Date(Date.now() + 5000).toISOString() };
@@ -199,7 +199,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     });
 
     const [atOnce, inSequence] = inject("thorough") ? [20, 100] : [10, 5];
-    it(`${atOnce} at once and ${inSequence} in sequence leave no process, mount, cgroup or directory behind`, {
+    it(`${atOnce} in parallel and ${inSequence} in sequence leave no process, mount, cgroup or directory`, {
       timeout: 240_000,
     }, async () => {
       const records: ReturnType<typeof recordOf>[] = [];
@@ -230,7 +230,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     });
   });
 
-  it("the probes can fail: without walls they are not refused", async () => {
+  it("the probes of the self-test fail without walls", async () => {
     const warnings: string[] = [];
     const none = createNoneSandbox({ root: join(root, "none"), warn: (text) => warnings.push(text) });
     expect(warnings).toEqual([expect.stringContaining("WARNING: --sandbox none")]);
@@ -251,7 +251,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
   });
 
   it.skipIf(!asNobody)(
-    "holds for an ordinary user: all probes refused, nothing left",
+    "holds for an ordinary user: every probe is refused, nothing is left",
     { timeout: 480_000 },
     async () => {
       const own = await mkdtemp(join(tmpdir(), "markmill-jail-user-"));

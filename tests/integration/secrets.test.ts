@@ -216,7 +216,7 @@ it("no secret of the configuration is in a log, a problem, an event, the history
   }
 });
 
-it("a command whose stores are away, or refuse it, says so without their passwords", async () => {
+it("a command whose stores are unreachable or refuse it prints the reason without passwords", async () => {
   const away = { ...env, DATABASE_URL: `postgresql://app:${secretOf("DATABASE_URL")}@127.0.0.1:1/markmill` };
   const { MARKMILL_URL: _, MARKMILL_TOKEN: __, ...rest } = away as Record<string, string>;
   for (const args of [["status"], ["migrate"], ["doctor"], ["status", "--json"]]) {
