@@ -99,7 +99,7 @@ function scanned(plan: Plan | undefined): number {
   return own + (plan.Plans ?? []).reduce((sum, one) => sum + scanned(one), 0);
 }
 
-it("an id's end and beginning name a run behind any number of newer ones", async () => {
+it("the beginning and the end of an id find a run behind any number of newer runs", async () => {
   const { runId } = await createRun(store, { definition: flow });
   await manyRuns(6_000, defaultTenant);
   await manyRuns(2_000, "other");
@@ -117,7 +117,7 @@ it("an id's end and beginning name a run behind any number of newer ones", async
   expect((await rowsRead(() => ours().runs.list({ idPart: runId.slice(0, 13) }))).rows).toBeLessThan(20);
 });
 
-it("a part that fits several runs is refused, and they are listed", async () => {
+it("a part of an id that fits several runs is refused, and the runs are listed", async () => {
   const ids = ["0199aaaa-0000-7000-8000-00000000beef", "0199aaaa-1111-7000-8000-11110000beef"];
   for (const id of ids) {
     await query(
@@ -136,7 +136,7 @@ it("a part that fits several runs is refused, and they are listed", async () => 
   }
 });
 
-it("a short id names a class behind any number of newer ones, and not a class where it fits a run, too", async () => {
+it("a short id finds a class behind any number of newer classes, and is refused if it fits a run too", async () => {
   const save = async (id: string) => {
     const { id: made } = await ours().batches.save({ ...(await classOf(ours(), flow, 1)), key: id });
     await query("update batches set id = $1 where id = $2", [id, made]);

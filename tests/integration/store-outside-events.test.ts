@@ -57,8 +57,8 @@ async function deadlineOf(runId: string): Promise<number> {
 }
 const replaysExactly = (runId: string) => expectExactReplay(store, runId);
 
-describe("events from outside", () => {
-  it("stop holds a run, resume asks for the same work again under a new job", async () => {
+describe("events from outside a run", () => {
+  it("a resume requests the work of a stopped run again, with a new job", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const held = await claimed(store, only(jobs));
     await stopRun(other, runId);
@@ -77,7 +77,7 @@ describe("events from outside", () => {
     await replaysExactly(runId);
   });
 
-  it("the time between a stop and the resume counts for no limit of time", async () => {
+  it("the time between a stop and the resume does not count for a time limit", async () => {
     const timed = { definition: definition({ main: onePrompt }), caps: { timeMs: 60_000 } };
     const { runId } = await createRun(store, timed);
     const before = await deadlineOf(runId);
@@ -89,7 +89,7 @@ describe("events from outside", () => {
     await replaysExactly(runId);
   });
 
-  it("a stop gives the caller back for how long the runs below it waited for a person", async () => {
+  it("a stop adds to the caller's deadline the time that called runs waited for a person", async () => {
     const below = definition({ main: oneCall, callee: { ...oneCall, nodes: calling("leaf") }, leaf: oneAsk });
     const { runId, jobs } = await createRun(store, { definition: below, caps: { timeMs: 60_000 } });
     const before = await deadlineOf(runId);
@@ -106,7 +106,7 @@ describe("events from outside", () => {
     await replaysExactly(runId);
   });
 
-  it("a question of a stopped run does not expire, and has as much time as before when the run goes on", async () => {
+  it("a question of a stopped run does not expire, and keeps its remaining time until the resume", async () => {
     const asking = program(
       { ask: { kind: "ask", question: "?", timeoutMs: 1_500 }, end: { kind: "end", outcome: "success" } },
       [{ from: "ask", to: "end", on: "ok" }],
@@ -128,7 +128,7 @@ describe("events from outside", () => {
       .toMatchObject({ code: "ASK_EXPIRED" });
   });
 
-  it("the questions below a run are those of its own branch, found without looking at each run of the tree", async () => {
+  it("the questions below a run are found by its branch, without reading every run of the tree", async () => {
     const items = { over: { from: "literal", text: '["a","b","c"]' }, concurrency: 3, itemError: "fail" } as const;
     const end: Node = { kind: "end", outcome: "success" };
     const main = program(
@@ -156,7 +156,7 @@ describe("events from outside", () => {
     expect(await store.as("another").asks.below(runId)).toEqual([]);
   });
 
-  it("a caller's time is not over while a run it called waits for a person, nor when that run has just ended", async () => {
+  it("a caller does not time out while a called run waits for a person, nor when that run has just ended", async () => {
     const timed = { definition: definition({ main: oneCall, callee: oneAsk }), caps: { timeMs: 400 } };
     const { runId, jobs } = await createRun(store, timed);
     const top = await claimed(store, only(jobs));
@@ -180,7 +180,7 @@ describe("events from outside", () => {
     await replaysExactly(runId);
   });
 
-  it("a stop counts the steps of a called run that has just ended, of which its caller has not heard", async () => {
+  it("a stop counts the steps of a called run whose end its caller has not processed yet", async () => {
     const calling = { definition: definition({ main: oneCall, callee: oneAsk }) };
     const { runId, jobs } = await createRun(store, calling);
     const top = await claimed(store, only(jobs));
@@ -194,7 +194,7 @@ describe("events from outside", () => {
     await replaysExactly(runId);
   });
 
-  it("a caller's time is over where a run it called works for longer", async () => {
+  it("a caller times out if a run that it called works for too long", async () => {
     const timed = { definition: definition({ main: oneCall, callee: onePrompt }), caps: { timeMs: 300 } };
     const { runId, jobs } = await createRun(store, timed);
     const top = await claimed(store, only(jobs));
@@ -212,7 +212,7 @@ describe("events from outside", () => {
     expect(await getRun(store.database, runId)).toMatchObject({ status: "failed", reason: { code: "LIMIT_TIME" } });
   });
 
-  it("a run that is called again after a stop has no more time than its caller has left", async () => {
+  it("a run that is called again after a stop has at most its caller's remaining time", async () => {
     const { runId, jobs } = await createRun(store, {
       definition: definition({ main: oneCall, callee: onePrompt }),
       caps: { timeMs: 60_000 },
@@ -227,7 +227,7 @@ describe("events from outside", () => {
     expect(await deadlineOf(callee?.id ?? "")).toBeLessThanOrEqual((await deadlineOf(runId)) + 1);
   });
 
-  it("an answer ends the question, once", async () => {
+  it("only the first of two parallel answers ends a question", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: oneAsk }) });
     expect(jobs).toEqual([]);
     const [ask] = await openAsks(store.database, runId);
@@ -242,45 +242,42 @@ describe("events from outside", () => {
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success" });
   });
 
-  it.each(["eager", "superstep"] as const)(
-    "questions that are open together are answered in any order (%s)",
-    async (scheduling) => {
-      const asks = ["a", "b", "c"];
-      const together = program(
-        {
-          first: { kind: "assign", value: { from: "literal", text: "read this" }, select: "all" },
-          ...Object.fromEntries(asks.map((id): [string, Node] => [id, { kind: "ask", question: `${id}?` }])),
-          all: { kind: "join", groups: { "": { mode: "all" } } },
-          end: { kind: "end", outcome: "success" },
-        },
-        [
-          ...asks.map((to) => ({ from: "first", to, on: "ok" })),
-          ...asks.map((from) => ({ from, to: "all", on: "ok" })),
-          { from: "all", to: "end", on: "ok" },
-        ],
-        { scheduling },
-      );
-      const { runId, jobs } = await createRun(store, { definition: definition({ main: together }) });
-      expect((await perform(store, only(jobs))).jobs).toEqual([]);
-      const open = await openAsks(store.database, runId);
-      expect(open.map(({ node, text }) => [node, text])).toEqual(asks.map((id) => [id, "read this"]));
-      // The last one first, then the others by two processes at the same time.
-      const [a, b, c] = open.map(({ activityId }) => activityId);
-      const answers = [await answerAsk(other, c ?? 0, "from c", null)];
-      expect(await openAsks(store.database, runId)).toHaveLength(2);
-      answers.push(
-        ...(await Promise.all([answerAsk(store, a ?? 0, "from a", null), answerAsk(other, b ?? 0, "from b", null)])),
-      );
-      expect(answers.map(({ kind }) => kind)).toEqual(["committed", "committed", "committed"]);
-      expect(await openAsks(store.database, runId)).toEqual([]);
-      const run = await getRun(store.database, runId);
-      expect(run?.status).toBe("success");
-      if (scheduling === "superstep") expect(run?.result).toBe("from c");
-      await replaysExactly(runId);
-    },
-  );
+  it.each(["eager", "superstep"] as const)("open questions are answered in any order (%s)", async (scheduling) => {
+    const asks = ["a", "b", "c"];
+    const together = program(
+      {
+        first: { kind: "assign", value: { from: "literal", text: "read this" }, select: "all" },
+        ...Object.fromEntries(asks.map((id): [string, Node] => [id, { kind: "ask", question: `${id}?` }])),
+        all: { kind: "join", groups: { "": { mode: "all" } } },
+        end: { kind: "end", outcome: "success" },
+      },
+      [
+        ...asks.map((to) => ({ from: "first", to, on: "ok" })),
+        ...asks.map((from) => ({ from, to: "all", on: "ok" })),
+        { from: "all", to: "end", on: "ok" },
+      ],
+      { scheduling },
+    );
+    const { runId, jobs } = await createRun(store, { definition: definition({ main: together }) });
+    expect((await perform(store, only(jobs))).jobs).toEqual([]);
+    const open = await openAsks(store.database, runId);
+    expect(open.map(({ node, text }) => [node, text])).toEqual(asks.map((id) => [id, "read this"]));
+    // The last one first, then the others by two processes at the same time.
+    const [a, b, c] = open.map(({ activityId }) => activityId);
+    const answers = [await answerAsk(other, c ?? 0, "from c", null)];
+    expect(await openAsks(store.database, runId)).toHaveLength(2);
+    answers.push(
+      ...(await Promise.all([answerAsk(store, a ?? 0, "from a", null), answerAsk(other, b ?? 0, "from b", null)])),
+    );
+    expect(answers.map(({ kind }) => kind)).toEqual(["committed", "committed", "committed"]);
+    expect(await openAsks(store.database, runId)).toEqual([]);
+    const run = await getRun(store.database, runId);
+    expect(run?.status).toBe("success");
+    if (scheduling === "superstep") expect(run?.result).toBe("from c");
+    await replaysExactly(runId);
+  });
 
-  it("a question nobody answers in time expires", async () => {
+  it("a question without an answer expires", async () => {
     const hurried = program(
       {
         ask: { kind: "ask", question: "Well?", timeoutMs: 1, otherwise: "no answer" },
@@ -295,7 +292,7 @@ describe("events from outside", () => {
     expect(await count("asks where run_id = $1 and state = 'expired'", runId)).toBe(1);
   });
 
-  it("a deadline that has passed limits the run, once", async () => {
+  it("a passed deadline ends the run, once", async () => {
     const { runId } = await createRun(store, { definition: definition({ main: onePrompt }), caps: { timeMs: 1 } });
     await new Promise((resolve) => setTimeout(resolve, 30));
     await enforceDeadlines(store);
@@ -309,7 +306,7 @@ describe("events from outside", () => {
     expect((await getRun(store.database, runId))?.rev).toBe(before);
   });
 
-  it("for a run that is not there says so", async () => {
+  it("a cancellation of a run that does not exist is refused", async () => {
     await expect(cancelRun(store, "nobody", "x")).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
   });
 });

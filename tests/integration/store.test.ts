@@ -56,7 +56,7 @@ const calling = (program: string): Record<string, Node> => ({
 const replaysExactly = (runId: string) => expectExactReplay(store, runId);
 
 describe("a run", () => {
-  it("goes from activity to activity, each committed with state, variables and event", async () => {
+  it("commits each activity with state, variables and event", async () => {
     const { runId, jobs, created } = await createRun(store, {
       definition: definition({ main: chain(3) }),
       variables: { STUDENT: "Ada" },
@@ -85,7 +85,7 @@ describe("a run", () => {
     await replaysExactly(runId);
   });
 
-  it("is carried on by another process that holds nothing of it", async () => {
+  it("is continued by another process that has nothing of it in memory", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(4) }) });
     let next = jobs;
     for (let i = 0; i < 4; i++) next = (await perform(i % 2 === 0 ? other : store, only(next))).jobs;
@@ -93,7 +93,7 @@ describe("a run", () => {
     await replaysExactly(runId);
   });
 
-  it("is created once for one idempotency key, and its ready activities are told again", async () => {
+  it("is created once per idempotency key, and a repeated creation returns its ready activities again", async () => {
     const request = { definition: definition({ main: chain(2) }), idempotencyKey: "submission-17" };
     const all = await Promise.all([createRun(store, request), createRun(other, request), createRun(store, request)]);
     expect(new Set(all.map(({ runId }) => runId)).size).toBe(1);
@@ -102,7 +102,7 @@ describe("a run", () => {
     expect(await count("idempotency_keys where key = 'submission-17'")).toBe(1);
   });
 
-  it("keeps text that Postgres cannot: NUL and lone surrogates become U+FFFD, in state and history alike", async () => {
+  it("stores NUL and lone surrogates as U+FFFD, in state and history", async () => {
     const hostile = "a\0b\ud800c😀";
     const { runId, jobs } = await createRun(store, {
       definition: definition({ main: onePrompt }),
@@ -115,7 +115,7 @@ describe("a run", () => {
     await replaysExactly(runId);
   });
 
-  it("puts a prompt and its reply into the thread, the prompt's text from its work", async () => {
+  it("adds a prompt and its reply to the thread, with the prompt's text from its row", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     await perform(store, only(jobs), { kind: "replied", text: "Good day" });
     const { rows } = await store.database.calm.query<{ id: string }>("select id from threads where run_id = $1", [
@@ -129,8 +129,8 @@ describe("a run", () => {
   });
 });
 
-describe("delivery", () => {
-  it("ten times the same, from two processes at once, is one commit", async () => {
+describe("delivery of jobs", () => {
+  it("ten deliveries of one job from two processes cause one commit", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(2) }) });
     const job = only(jobs);
     const results = await Promise.all(
@@ -149,13 +149,13 @@ describe("delivery", () => {
     expect(activities.map(({ state }) => state)).toEqual(["done", "ready"]);
   });
 
-  it("after the commit gets nothing to do, but the jobs that may not have been enqueued", async () => {
+  it("a delivery after the commit returns only the jobs that may not have been enqueued", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: chain(3) }) });
     const { jobs: next } = await perform(store, only(jobs));
     expect(await other.claim(only(jobs))).toEqual({ kind: "stale", jobs: next });
   });
 
-  it("of an activity somebody holds waits for the lease", async () => {
+  it("a delivery of an activity with a lease waits for the end of the lease", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const { activity } = await claimed(store, only(jobs));
     await store.database.calm.query(
@@ -167,7 +167,7 @@ describe("delivery", () => {
     expect(second.kind === "held" && second.forMs).toBeGreaterThan(60_000);
   });
 
-  it("after a lease that ended is a takeover, and the first holder's result is dropped", async () => {
+  it("a delivery after an expired lease takes the activity over, and the first holder's result is dropped", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const first = await claimed(store, only(jobs));
     await store.database.calm.query("update activities set lease_until = clock_timestamp() where id = $1", [
@@ -191,8 +191,8 @@ describe("delivery", () => {
   });
 });
 
-describe("the gate", () => {
-  it("missed because a branch moved the run: the event is decided again and both count", async () => {
+describe("the commit's precondition", () => {
+  it("decides an event again if another branch changed the run first, and both events count", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: twins }) });
     expect(jobs).toHaveLength(2);
     const [left, right] = jobs;
@@ -238,7 +238,7 @@ describe("the gate", () => {
     expect(await other.claim(only(jobs))).toEqual({ kind: "stale", jobs: [] });
   });
 
-  it("one bad row in a group fails alone", async () => {
+  it("fails one bad row of a group alone", async () => {
     const runs = await Promise.all(
       Array.from({ length: 8 }, () => createRun(store, { definition: definition({ main: chain(2) }) })),
     );
@@ -265,10 +265,10 @@ describe("the gate", () => {
   });
 });
 
-describe("a call", () => {
+describe("a call of a workflow", () => {
   const callsOne = () => definition({ main: oneCall, callee: chain(1) });
 
-  it("delivered twice makes one child; the child's end enqueues the caller, who goes on", async () => {
+  it("that is delivered twice creates one child, whose end enqueues the caller, which continues", async () => {
     const { runId, jobs } = await createRun(store, { definition: callsOne() });
     const call = only(jobs);
     const claim = await claimed(store, call);
@@ -299,7 +299,7 @@ describe("a call", () => {
     expect(await childRuns(store.database, runId)).toMatchObject([{ status: "success", depth: 1 }]);
   });
 
-  it("of a cancelled caller is cancelled with it, down the tree, and workers are told", async () => {
+  it("is cancelled with its caller, down the tree, and workers are notified", async () => {
     const told = new Set<string>();
     const connected = Promise.withResolvers<void>();
     const end = watch(database.url, { onControl: ({ runId }) => told.add(runId), onConnected: connected.resolve });
@@ -333,7 +333,7 @@ describe("a call", () => {
 });
 
 describe("retries", () => {
-  it("keep the activity, raise the attempt and wait for their time", async () => {
+  it("keep the activity, increase the attempt and wait for their time", async () => {
     const { runId, jobs } = await createRun(store, {
       definition: definition({
         main: program(
@@ -375,7 +375,7 @@ describe("retries", () => {
 });
 
 describe("the supervisor", () => {
-  it("finds what is ready and quiet, and enqueues it once more under a new id", async () => {
+  it("finds ready activities without a recent job, and enqueues them once more under a new id", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: chain(2) }) });
     const job = only(jobs);
     const mine = (found: readonly { activityId: number }[]) =>
@@ -390,7 +390,7 @@ describe("the supervisor", () => {
     expect((await perform(store, only(mine(again.flat()) as never))).kind).toBe("committed");
   });
 
-  it("waits for no row that a claim or a commit has locked, and finds it at the next look", async () => {
+  it("does not wait for locked rows, and finds them in the next pass", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const job = only(jobs);
     const inline = await createRun(store, { definition: definition({ main: chain(2) }) });
@@ -411,7 +411,7 @@ describe("the supervisor", () => {
     expect(await enqueueAgain(store.database, quiet)).toHaveLength(2);
   });
 
-  it("finds a lease that ended", async () => {
+  it("finds expired leases", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const claim = await claimed(store, only(jobs));
     const found = async () =>
@@ -424,7 +424,7 @@ describe("the supervisor", () => {
   });
 });
 
-it("where no event fits the run as it is now, nothing is committed", async () => {
+it("an event that does not fit the current run commits nothing", async () => {
   const { runId } = await createRun(store, { definition: definition({ main: chain(1) }) });
   expect(await applyEvent(store, runId, () => null)).toEqual({ kind: "dropped", jobs: [] });
 });

@@ -267,7 +267,7 @@ function rubricBy(how: string): typeof classRubric {
   }
 }
 
-it("through the store every student has an outcome, no mark is lost, and every number follows from its parts", {
+it("every student has an outcome through the store, no mark is lost, and every number follows from its parts", {
   timeout: 900_000,
 }, async () => {
   let classes = 0;

@@ -140,7 +140,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     });
   }
 
-  it("a run with a sub-workflow is one trace, from the request to the last command, with the right parents", async () => {
+  it("a run with a called workflow is one trace, from the request to the last command, with the right parents", async () => {
     // Two workers on one backend: who of them did what is no matter of the queue.
     const { api, url } = await serve(
       backend === backends[0] || inject("thorough") ? undefined : ["worker", "supervisor"],
@@ -237,7 +237,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     expect(spans.every(({ from, to, events }) => from > 0n && to >= from && events === 0)).toBe(true);
   });
 
-  it("the same figures over OTLP: of runs, activities, models, BullMQ, and those of /metrics", async () => {
+  it("OTLP has the figures of runs, activities, models and BullMQ, and those of /metrics", async () => {
     const total = (name: string, where: Record<string, unknown> = {}) =>
       collector
         .points()
@@ -256,7 +256,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     for (const name of figures) expect(names).toContain(name);
   });
 
-  it("nothing of what people, models or commands said has left, and no key", () => {
+  it("telemetry contains no key and no text of people, models or commands", () => {
     const sent = collector.raw();
     expect(sent).toContain("PROMPT_B");
     for (const [what, text] of Object.entries({ ...secrets, token })) expect(sent.includes(text), what).toBe(false);
@@ -283,7 +283,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
       ];
 
   it.runIf(backend === "postgres").each(troubles)(
-    "collectors that %s: runs go on, and a process ends in time",
+    "collectors that %s do not stop runs, and a process ends in time",
     async (_, trouble) => {
       const [hanging, refusing] = [await startOtlpReceiver(), await startOtlpReceiver()];
       hanging.mode = "hang";
@@ -315,7 +315,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
 
   // Which runs are told is drawn by their ids, whatever the queue.
   it.runIf(backend === backends[0] || inject("thorough"))(
-    "a share of the runs: all of a run's spans, or none, in every process",
+    "a sample of the runs is recorded: all spans of a run or none, in every process",
     async () => {
       place = { ...place, env: { ...place.env, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.5" } };
       // The API and a worker draw for themselves.
