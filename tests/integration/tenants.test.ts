@@ -254,7 +254,7 @@ function methodsOf(tenant: TenantStore): readonly string[] {
   );
 }
 
-describe("another tenant", () => {
+describe("another tenant in the store", () => {
   const nothing = {
     batch: "00000000-0000-7000-8000-000000000006",
     run: "00000000-0000-7000-8000-000000000001",
@@ -267,7 +267,7 @@ describe("another tenant", () => {
     blob: "0".repeat(64),
   };
 
-  it("reads nothing and changes nothing, whatever method it uses, and is answered as if the ids did not exist", async () => {
+  it("reads and changes nothing, by any method, and gets the same answer as for missing ids", async () => {
     const all = methodsOf(theirs);
     const cases = foreign(theirs, known);
     expect(
@@ -304,7 +304,7 @@ describe("another tenant", () => {
     expect(await ours.budgets.get("class")).toMatchObject({ cap: { nanodollars: 1_000, tokens: null } });
   });
 
-  it("has keys, budgets, rates and files of its own under the same names", async () => {
+  it("has its own keys, budgets, rates and files under the same names", async () => {
     const request = { definition: definition({ main: chain(1) }), idempotencyKey: "key-1" };
     const first = await theirs.runs.create(request);
     expect(first).toMatchObject({ created: true });
@@ -322,7 +322,7 @@ describe("another tenant", () => {
     ).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
   });
 
-  it("is never that of a called run or a fork", async () => {
+  it("is never the tenant of a called run or a fork", async () => {
     expect(await ours.runs.get(known.child)).not.toBeNull();
     const { runId } = await ours.runs.fork({ of: known.run, from: ["say"] });
     expect(await ours.runs.get(runId)).not.toBeNull();
@@ -337,7 +337,7 @@ describe("another tenant", () => {
   });
 });
 
-it("usage is told by run, definition, model, label and day", async () => {
+it("usage is reported by run, definition, model, label and day", async () => {
   const spent = { calls: 1, promptTokens: 5, completionTokens: 7, nanodollars: 100, runs: 1 };
   const today = new Date().toISOString().slice(0, 10);
   expect(await ours.usage.by({ kind: "run" })).toMatchObject([{ key: known.run, ...spent }]);
@@ -348,7 +348,7 @@ it("usage is told by run, definition, model, label and day", async () => {
   expect(await ours.usage.by({ kind: "day" }, { labels: { class: "8a" } })).toEqual([]);
 });
 
-it("events are read in order without gaps, and waited for", async () => {
+it("events are read in order without gaps, and a reader waits for new ones", async () => {
   const { runId, jobs } = await ours.runs.create({ definition: definition({ main: chain(3) }) });
   const first = await ours.runs.events(runId, { limit: 1 });
   expect(first).toMatchObject({ last: 1, rev: 1, ended: false });

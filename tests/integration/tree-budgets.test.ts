@@ -42,7 +42,7 @@ const calls = fc.array(
 
 let drawn = 0;
 
-it("what is spent and reserved below a run is never more than the limit of any run on the way up", async () => {
+it("spent and reserved costs below a run never exceed the limit of any run above", async () => {
   await fc.assert(
     fc.asyncProperty(runs, calls, async (tree, asked) => {
       drawn += 1;

@@ -43,7 +43,7 @@ async function tell(url: string, ...statements: readonly string[]): Promise<void
 
 const openAt = async (url: string, migrate = true) => await (await openStore({ url, migrate })).close();
 
-describe("on Postgres", () => {
+describe("unsuitable Postgres servers", () => {
   it.each([true, false])("a database whose sessions are read-only is refused (migrate: %s)", async (migrate) => {
     await tell(database.url, `alter database "${database.name}" set default_transaction_read_only = on`);
     try {
@@ -99,7 +99,7 @@ describe("on Postgres", () => {
     await newer.drop();
   });
 
-  it("a database without tables is refused where none may be made", async () => {
+  it("a database without tables is refused where no tables may be created", async () => {
     const empty = await freshDatabase();
     const store = await openStore({ url: empty.url, migrate: false });
     await expect(store.as("default").runs.list({})).rejects.toMatchObject({ code: "STORE_SCHEMA_MISSING" });
@@ -118,7 +118,7 @@ describe("on Postgres", () => {
 });
 
 const pgbouncer = await findPgBouncer("Postgres behind a connection pooler");
-describe.skipIf(pgbouncer === null)("on Postgres behind PgBouncer", () => {
+describe.skipIf(pgbouncer === null)("PgBouncer before Postgres", () => {
   const ignoring =
     "ignore_startup_parameters=extra_float_digits,options,statement_timeout,idle_in_transaction_session_timeout";
   /** From 1.21 on it keeps prepared statements apart, whatever session they are run in. */
@@ -175,8 +175,8 @@ describe.skipIf(pgbouncer === null)("on Postgres behind PgBouncer", () => {
   );
 });
 
-describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue")))("on Redis", () => {
-  it("a cluster of three nodes is refused by a process that needs the queue and by one that can do without", async () => {
+describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue")))("unsuitable Redis servers", () => {
+  it("a cluster of three nodes is refused by processes that need the queue and by those that can work without", async () => {
     const nodes = await Promise.all([0, 1, 2].map(() => startClusterNode()));
     const clients = nodes.map(({ url }) => new Redis(url));
     try {
@@ -258,7 +258,7 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
     }
   });
 
-  it("a server that is no Redis is refused", async () => {
+  it("a server that is not Redis is refused", async () => {
     const web = createServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     const port = await listen(web);
     try {
@@ -268,7 +268,7 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
     }
   });
 
-  it("a worker rests while a server refuses its requests, and goes on afterwards", async () => {
+  it("a worker rests while a server refuses its requests, and continues afterwards", async () => {
     const server = await freshRedis();
     const redis = new Redis(server.url);
     const errors: string[] = [];
@@ -306,7 +306,7 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
     }
   });
 
-  it("a wrong password is an error of the start, also where the queue may be away", async () => {
+  it("a wrong password fails the start, also where the queue may be unreachable", async () => {
     const server = await freshRedis();
     const redis = new Redis(server.url);
     await redis.config("SET", "requirepass", "right");
