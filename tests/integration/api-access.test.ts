@@ -1,4 +1,4 @@
-// Users, sessions, keys, the audit log, and what keeps a hostile network away.
+// Users, sessions, keys, the audit log, and the limits against a hostile network.
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiProblem, createClient } from "@markmill/contract";
@@ -68,7 +68,7 @@ describe("a browser", () => {
     expect((await make({ origin: "https://evil.example", "x-csrf-token": csrfToken })).status).toBe(403);
     expect((await make({ "x-csrf-token": csrfToken })).status).toBe(201);
     expect((await make({ origin: api.url })).status).toBe(201);
-    // Whoever is shut out is out at once.
+    // A disabled user loses access at once.
     await owner.updateUser({ params: { id: user.id }, body: { disabled: true } });
     expect((await fetch(`${api.url}/v1/runs`, { headers })).status).toBe(401);
     expect((await logIn({ name: "hopper", password })).status).toBe(401);
@@ -142,7 +142,7 @@ describe("a key with fewer scopes than its role", () => {
       expect(await refused(asked()), what).toBe("FORBIDDEN");
     }
     expect((await logIn({ name: "lovelace", password })).status).toBe(200);
-    // The same through a session that is opened with it.
+    // The same limits apply in a session that is opened with the key.
     const session = await logIn({ key: narrow.secret });
     const cookie = (session.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
     const headers = { cookie, origin: api.url, ...json };
@@ -213,7 +213,7 @@ describe("the audit log", () => {
     await until(async () => (await read()).filter(({ outcome }) => outcome !== null).length === 5);
     const entries = (await read()).map(({ outcome, target }) => [outcome, target]).sort();
     expect(entries).toEqual([...[200, 200, 200, 201].map((outcome) => [outcome, id]), [422, null]]);
-    // The entry and its outcome are of the statement that made the run.
+    // One statement writes the run, the audit entry and its outcome.
     const { rows } = await mill.store.machine.database.calm.query(
       `select (a.xmin = r.xmin and o.xmin = r.xmin) as together from audit_outcomes o join audit a on a.id = o.audit_id
        join events r on r.run_id = o.target and r.seq = 1 where o.status = 201 and o.target = $1`,
@@ -278,7 +278,7 @@ describe("a hostile network", () => {
         const body = JSON.stringify({ key: "mm_x" });
         logins.push((await fetch(`${tight.url}/v1/session`, { method: "POST", headers: forwarded, body })).status);
       }
-      // Nobody's word counts for where a request comes from, unless the operator says so.
+      // The address in a header counts only if the operator names the proxy.
       expect(logins).toEqual([401, 401, 401, 429, 429]);
     } finally {
       await tight.close();
@@ -315,7 +315,7 @@ describe("a hostile network", () => {
     const docs = await fetch(`${api.url}/docs`);
     const page = await docs.text();
     expect(docs.headers.get("content-security-policy")).toContain("default-src 'none'");
-    // Nothing comes from elsewhere; its one script is named by its hash.
+    // The page loads nothing from other sites. Its only script is allowed by its hash.
     expect(page).not.toMatch(/<script[^>]|(?:src|href|action)="https?:|url\(|@import/);
     expect(docs.headers.get("content-security-policy")).toMatch(/script-src 'sha256-[^ ;]+';/);
     for (const line of api.log) expect(line).not.toMatch(/mm_[0-9a-f]{20}_|ms_[0-9a-f]{20}_/);

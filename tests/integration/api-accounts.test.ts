@@ -1,4 +1,4 @@
-// Accounts of people: how often a password may be guessed, changing one's own, who stays owner, and what the audit log knows of refusals.
+// Accounts: limits for password guesses, password changes, the last owner, and refusals in the audit log.
 import { type ApiProblem, createClient } from "@markmill/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
@@ -12,7 +12,7 @@ let api: TestApi;
 beforeAll(async () => {
   database = await freshDatabase();
   store = await openStore({ url: database.url });
-  // A proxy on this machine says where requests come from.
+  // A proxy on this machine reports the address of the client.
   api = await startApi({ store, queues: null }, { trustProxy: ["127.0.0.1"], loginFailuresPerMinute: 4 });
 });
 afterAll(async () => {
@@ -190,7 +190,7 @@ describe("the last owner", () => {
     const first = createClient({ url: api.url, token: made.key.secret });
     const short = await first.createKey({ body: { name: "short", roles: ["owner"], expiresAt: inAnHour() } });
     expect(await codeOf(first.revokeKey({ params: { id: made.key.id } }))).toBe("LAST_OWNER");
-    // Everything else is taken away as before.
+    // Other rights can still be removed.
     const spare = await first.createKey({ body: { name: "spare", roles: ["reader"] } });
     expect(await codeOf(first.revokeKey({ params: { id: spare.id } }))).toBe(null);
     expect(await codeOf(first.revokeKey({ params: { id: short.id } }))).toBe(null);

@@ -1,4 +1,4 @@
-// What an attacker tries who has something: a reader's key, a narrowed one, a key of another tenant, a page of their own.
+// Attacks by callers with some access: a reader's key, a narrowed key, a key of another tenant, a page on another site.
 import { createHook } from "node:async_hooks";
 import { connect } from "node:net";
 import { createBoard } from "@markmill/api";
@@ -60,7 +60,7 @@ async function post(path: string, body: string, headers: Record<string, string>)
 }
 
 describe("ids of another tenant", () => {
-  /** Fields of bodies and queries that name something, by the routes that have them; found in the schemas. */
+  /** Fields of bodies and queries that name something, per route. The test finds them in the schemas. */
   function fieldsThatName(): string[] {
     const found: string[] = [];
     const patterns = ["^[0-9a-f]{64}$", "^[0-9a-f]{8}-"];
@@ -117,7 +117,7 @@ describe("ids of another tenant", () => {
       "getUsage query.definition": () => stranger.getUsage({ query: { by: "run", definition: own.definition } }),
       "getUsage query.run": () => stranger.getUsage({ query: { by: "run", run: own.run } }),
     };
-    // A field that is new needs a case here.
+    // A new field needs a case here.
     expect(fieldsThatName()).toEqual([...Object.keys(tried), ...Object.keys(empty)].sort());
     for (const [field, attempt] of Object.entries(tried))
       expect(await codeOf(attempt()), field).toMatch(/^(START_REFUSED|NOT_FOUND|BATCH_REFUSED)$/);
@@ -200,7 +200,7 @@ describe("a hostile request body", () => {
     );
     expect(takes.length).toBeGreaterThan(10);
     for (const [turn, { path }] of takes.entries()) {
-      // Before a route has a part in it: each is sent to some of them, and in the soak to all.
+      // The body is refused before any handler runs. Each body goes to some routes, and in the soak to all.
       for (const [what, body] of Object.entries(bodies).filter(
         (_, index) => inject("thorough") || (index + turn) % 4 === 0,
       )) {
@@ -209,7 +209,7 @@ describe("a hostile request body", () => {
         const response = await post(filled, body, { authorization });
         expect([400, 401, 404, 413], `${path} ${what}`).toContain(response.status);
         await response.text();
-        // Counted, not timed: the body is parsed once at most.
+        // The test counts parses instead of time: the body is parsed at most once.
         const parsed = parse.mock.calls.filter(([text]) => String(text).length >= body.length).length;
         parse.mockRestore();
         expect(parsed, `${path} ${what}`).toBeLessThanOrEqual(1);
@@ -320,7 +320,7 @@ describe("a page of another site", () => {
   });
 });
 
-/** How many keys this process derived meanwhile, by Node's own account of what it began. */
+/** The number of keys that this process derived, counted by Node's async hooks. */
 async function countScrypts(act: () => Promise<void>): Promise<number> {
   let count = 0;
   const hook = createHook({
@@ -344,7 +344,7 @@ describe("a refused login", () => {
       await countScrypts(async () => {
         for (let n = 0; n < 5; n += 1) expect((await post("/v1/session", JSON.stringify(body), {})).status).toBe(401);
       });
-    // All that takes long, and so tells apart, is the one derivation of a key.
+    // The only slow step of a login is the derivation of one key, so the response time reveals nothing else.
     expect(await refused({ name: "turing", password: "wrong words here" })).toBe(5);
     expect(await refused({ name: "nobody", password: "wrong words here" })).toBe(5);
     expect(await refused({ tenant: "nowhere", name: "turing", password: "wrong words here" })).toBe(5);
@@ -390,7 +390,7 @@ const headerLines = (headers: Record<string, string>) =>
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join("");
 
-/** What the server says to these very bytes. */
+/** The server's response to exactly these bytes. */
 function raw(text: string): Promise<string> {
   return new Promise((resolve) => {
     let heard = "";
@@ -435,7 +435,7 @@ describe("a request that two servers could read differently", () => {
         `GET /v1/keys HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${one}\r\nauthorization: Bearer ${other}\r\nconnection: close\r\n\r\n`,
       );
     expect(await both(reader, owner)).toMatch(/^HTTP\/1\.1 40[013] /);
-    // A key that is refused is not made good by a cookie.
+    // A cookie does not help a request with a refused key.
     const login = await post("/v1/session", JSON.stringify({ key: owner }), {});
     const cookie = (login.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
     const mixed = await fetch(`${api.url}/v1/keys`, { headers: { cookie, authorization: "Bearer mm_none" } });
@@ -447,7 +447,7 @@ describe("event streams", () => {
   it("of one key, or of one tenant with many keys, leave slots for all others", async () => {
     const tight = await startApi(mill, { mostStreams: 12, mostStreamsOfTenant: 8, mostStreamsEach: 5 });
     const open: AbortController[] = [];
-    /** One that nobody holds is ended with the garbage, and makes room. */
+    /** A stream without a reference is closed by the garbage collector, and frees its slot. */
     const held: Response[] = [];
     try {
       const stream = async (token: string, id = own.run) => {

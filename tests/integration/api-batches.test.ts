@@ -1,4 +1,4 @@
-// A class over HTTP: the same as in a process of its own, and no name for whoever may not read the members.
+// A class over HTTP: the results are those of a local store, and a caller without the scope to read students sees no name.
 import { createClient } from "@markmill/contract";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { remoteStore } from "../../packages/stack/src/remote-store.ts";
@@ -116,7 +116,7 @@ it("a grade request answers 428 without If-Match, 412 with an old one, and once 
   const second = await say("grader", 1, { "if-match": `"x", ${first.etag}` });
   expect(second.status).toBe(201);
   expect((await remote.batches.events(id, work)).events).toHaveLength(2);
-  // The owner's undo takes back the owner's mark; the grader's stands.
+  // The owner's undo removes the owner's mark. The grader's mark stays.
   expect(await say("owner", null)).toMatchObject({
     status: 201,
     body: { takesBack: (first.body as { id: number }).id },
@@ -210,7 +210,7 @@ it("a changed rubric is refused with a list of the grades it voids, until the re
   });
   expect(await remote.batches.get(id)).toEqual(before);
   expect(JSON.stringify(refused?.problem)).not.toMatch(/Secretia|Hiddenson|s000/);
-  // A mark was added since: another confirmation is needed.
+  // A mark was added in between, so another confirmation is needed.
   const work = memberOf(1).key;
   await remote.batches.record(id, { work, by: "x", kind: "override", criterion: "pure", points: 0, reason: "so" });
   const seen = refused?.problem.confirm ?? "";
@@ -219,7 +219,7 @@ it("a changed rubric is refused with a list of the grades it voids, until the re
   const saved = await remote.batches.save({ ...changed, confirmedVoids: again?.problem.confirm ?? "" });
   expect(saved).toMatchObject({ id, created: false });
   expect((await remote.batches.get(id))?.rubricHash).not.toBe(before?.rubricHash);
-  // Rows in another order void nothing, and need no confirmation.
+  // Criteria in another order void nothing, and need no confirmation.
   const swapped = { criteria: [...changed.rubric.criteria].reverse() };
   expect(await remote.batches.save({ ...changed, rubric: swapped })).toMatchObject({ id });
   const back = await refusal(batch);
@@ -292,7 +292,7 @@ it("a batch that refers to missing things is refused", async () => {
 });
 
 it("withdrawn submissions of a class of any size are reported over several requests", async () => {
-  // Of letters that bytes and JavaScript order differently, too.
+  // Some keys have letters that bytes and JavaScript sort differently.
   const names = ["a-first", "k-gone", "m-in-the-middle", "\u{1f600}-last", "\ufffd-gone"];
   const works = names.map((key) => ({
     ...{ key, by: [key], group: null, attempt: 1, counts: true, label: key, sources: [key], submittedAt: null },

@@ -1,5 +1,5 @@
-// Clients that others' generators make of the OpenAPI document compile. The generators are installed from the npm registry for this test
-// alone: they need another version of TypeScript than the repository.
+// Clients from foreign generators of the OpenAPI document must compile. Only this test installs the generators from the npm registry,
+// because they need another version of TypeScript than the repository.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

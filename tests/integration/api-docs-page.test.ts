@@ -1,4 +1,4 @@
-// The page /docs in a real browser: its search, its examples, its links.
+// The page /docs in a real browser: its search, examples and links.
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";

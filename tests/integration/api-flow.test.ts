@@ -1,4 +1,4 @@
-// A person's and a program's way through the API, over real HTTP.
+// The usual requests of people and programs to the API, over real HTTP.
 import { ApiProblem, createClient } from "@markmill/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { askingWorkflow, callingFiles, startApi, type TestApi } from "../support/api.ts";
@@ -187,7 +187,7 @@ describe("the API", () => {
       body: { definition: (await save(`  ${first}`)).hash, labels: { team: "red" } },
     });
     expect((await mill.ended(id)).status).toBe("failed");
-    // SET_B is corrected, a step is new before it, and another one after it.
+    // The new definition corrects SET_B, and adds one step before it and one after it.
     const current = await save(
       '  START --> SET_N["SET: N = new"] --> SET_A["SET: A = other"] --> SET_B["SET: B = right {{A}}"] --> SET_Z["SET: Z = 26"] --> SUCCESS',
     );
@@ -199,7 +199,7 @@ describe("the API", () => {
     expect(variables).toMatchObject({ A: "first", B: "right first", Z: "26" });
     expect(variables).not.toHaveProperty("N");
     expect((await mill.store.as("default").runs.replay(again.id)).differences).toEqual([]);
-    // The fork of the fork finds what is its own.
+    // The fork of the fork finds its own results.
     const third = await owner.retryRun({ params: { id: again.id }, body: { from: ["SET_Z"] } });
     expect((await mill.ended(third.id)).status).toBe("success");
     expect((await owner.getHits({ params: { id: third.id } })).hits).toMatchObject({ SET_B: 1, SET_Z: 1 });

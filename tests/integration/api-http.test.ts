@@ -1,4 +1,4 @@
-// What any HTTP client may expect of every route: HEAD, 405, unknown parameters, pages, other origins, compression.
+// What every HTTP client may expect of every route: HEAD, 405, unknown parameters, pages, other origins, compression.
 
 import { request } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const table = Object.entries(routes) as [RouteName, Route][];
 
-/** Reads of things that are there; the others answer 404, which is an answer too. */
+/** Routes that read an existing thing. The others answer 404, which this test accepts too. */
 function address({ path }: Route): string {
   const other = path.startsWith("/v1/webhooks/") ? "0".repeat(20) : "00000000-0000-4000-8000-000000000000";
   const id = path.startsWith("/v1/runs/") ? run : other;
@@ -280,7 +280,7 @@ describe("a page of another site", () => {
   });
 });
 
-/** Of HTTP itself, of the walls around a page, and of the limit of requests (docs/api.md). */
+/** Headers of HTTP, of the protection of pages, and of the request limit (docs/api.md). */
 const usualHeaders =
   /^(date|connection|keep-alive|transfer-encoding|content-(length|type|encoding|security-policy)|cache-control|vary|link|strict-transport-security|referrer-policy|origin-agent-cluster|cross-origin-.*|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|xss-protection)|access-control-.*|permissions-policy)$/;
 
@@ -306,7 +306,7 @@ it("a body at a route without a body is refused before anything changes; an empt
         headers: { ...headers, "content-type": "application/json" },
       })
     ).status;
-  // 409: the run is not stopped.
+  // The status is 409, because the run is not stopped.
   expect([await resume('{"model":"x"}'), await resume("[1]"), await resume("7")]).toEqual([400, 400, 400]);
   expect([await resume("{}"), await resume("null"), await resume("")]).toEqual([409, 409, 409]);
 });

@@ -1,5 +1,5 @@
-// The API as others meet it: by a client that a generator made from the OpenAPI document, by the commands of docs/api.md, with the
-// queue away, and killed in the middle of a start.
+// The API from outside: a client generated from the OpenAPI document, the commands of docs/api.md, an unreachable queue, and a
+// server that is killed in the middle of a start.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -57,7 +57,7 @@ it("the commands of docs/api.md work as described", async () => {
   const text = await readFile(new URL("../../docs/api.md", import.meta.url), "utf8");
   const commands = [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, command = ""]) => command);
   expect(commands.length).toBeGreaterThan(8);
-  // jq is not on every machine: what the commands use of it, in Node.
+  // Not every machine has jq, so this Node script does what the commands use of jq.
   const jq = join(folder, "jq");
   await writeFile(
     jq,
@@ -71,7 +71,7 @@ it("the commands of docs/api.md work as described", async () => {
     MARKMILL_TOKEN: await api.key(["owner", "ops"]),
   };
   for (const command of commands) {
-    // A question is asked a moment after its run was started.
+    // The question opens a moment after the start of its run.
     if (command.includes("/answer")) {
       for (
         let left = 100;
