@@ -1,4 +1,4 @@
-// Whoever waits for a batch or a question is told, and need not ask again and again.
+// A client that waits for a batch or a question is notified, and does not need to poll.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readEventStream } from "../../packages/contract/src/read-event-stream.ts";
 import { startApi, type TestApi } from "../support/api.ts";
@@ -48,7 +48,7 @@ it("a batch that ends records its end, and its event stream ends", async () => {
   expect((await owner.listBatches({ query: { state: ["ended"] } })).items.map((one) => one.id)).toContain(id);
   expect((await owner.listBatches({ query: { state: ["open"] } })).items.map((one) => one.id)).not.toContain(id);
   expect((await stream(`/v1/batches/${id}/stream`, { "last-event-id": "end" })).status).toBe(204);
-  // What is graded anew opens it again.
+  // A regrade opens the batch again.
   await owner.regradeWorks({ params: { id }, body: { keys: [memberOf(1).key] } });
   const again = await until(async () => {
     const found = await owner.getBatch({ params: { id } });
@@ -109,7 +109,7 @@ it("the stream of a run reports its questions and those of the runs it called", 
     if (event !== "ask") continue;
     asked.push(data);
     expect(data).toMatchObject({ rootId: id, text: expect.any(String), createdAt: expect.any(String) });
-    // It does not stand in the way of Last-Event-ID, which counts events of the run.
+    // The event does not change Last-Event-ID, which counts events of the run.
     expect(eventId).not.toContain("ask");
     await owner.answerAsk({ params: { id: data.id }, body: { text: "Go on." } });
   }

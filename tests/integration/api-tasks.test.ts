@@ -1,4 +1,4 @@
-// A workflow of tasks over the API: nobody says which language it is in.
+// A workflow of tasks over the API. The client does not name its language.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
 import { type Mill, startMill } from "../support/mill.ts";

@@ -1,4 +1,4 @@
-// The thread in which 'markmill up' serves the API. While this process does nothing else, it answers a program of another process.
+// The thread in which 'markmill up' serves the API. It answers another process while the main thread of this process is blocked.
 import { spawnSync } from "node:child_process";
 import { readConfig } from "@markmill/config";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 it("the API thread answers while the event loop of the worker is blocked", () => {
-  // spawnSync blocks this event loop until the other process has ended, which waits for an answer.
+  // spawnSync blocks this event loop until the other process ends, and that process waits for the answer.
   const { stdout } = spawnSync("curl", ["-sS", "--max-time", "60", "-w", "%{http_code}", `${api.url}/v1/tenants`], {
     encoding: "utf8",
   });

@@ -1,4 +1,4 @@
-// Files that come as the body of a request, and as the file of a form.
+// Files in the body of a request, and files in a form.
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

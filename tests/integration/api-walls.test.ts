@@ -1,5 +1,4 @@
-// Nobody gets in who should not: every route of the router, without a key, with too small a role, with another tenant's ids, and with
-// whatever a hostile client may send.
+// Access control of every route of the router: without a key, with too few rights, with ids of another tenant, and with hostile input.
 import { createBoard } from "@markmill/api";
 import { effectiveScopes, type Role, type Route, type RouteName, roles, routes } from "@markmill/contract";
 import fc from "fast-check";
@@ -70,7 +69,7 @@ afterAll(async () => {
   await mill?.close();
 });
 
-/** Nothing to grade, so that nothing runs. */
+/** A submission without content, so that no run starts. */
 const adasWork = {
   ...{
     key: "ada",
@@ -84,10 +83,10 @@ const adasWork = {
   },
   ...{ lateness: { is: "on time" as const }, content: { is: "empty" as const } },
 };
-/** Of a route that wants one. */
+/** The query of a route that needs one. */
 const queries: Partial<Record<RouteName, string>> = { listTries: "?work=ada" };
 
-/** In turn: each is tried somewhere, and in the soak everywhere. */
+/** Each case is tried with some of the routes, and in the soak with all. */
 function inTurn<One>(all: readonly One[], turn: number, share: number): One[] {
   return inject("thorough") ? [...all] : all.filter((_, index) => (index + turn) % share === 0);
 }
@@ -100,8 +99,8 @@ interface Walked {
 }
 
 /**
- * What the router has; a route that is none of the contract's has no business here. HEAD is registered with GET and has no body to look
- * at: api-http.test.ts has it.
+ * The routes of the router. A route outside the contract is an error. HEAD is registered with GET and has no body to check;
+ * api-http.test.ts covers it.
  */
 function walk(): Walked[] {
   return api.api.routes
@@ -132,10 +131,10 @@ function paramsOf({ name, route, url }: Walked): string {
   );
 }
 
-/** Not what the first tenant has: whoever uploads the same has the same hash, and their own. */
+/** Another definition than the first tenant's: equal uploads would have equal hashes. */
 const otherWorkflow = workflow('  START --> SET_Z["SET: Z = 26"] --> SUCCESS');
 
-/** A body that its route takes. */
+/** A valid body for each route that needs one. */
 const bodies: Partial<Record<RouteName, unknown>> = {
   validateDefinition: { root: "a.wf.md", files: { "a.wf.md": otherWorkflow } },
   saveDefinition: { root: "a.wf.md", files: { "a.wf.md": otherWorkflow } },
@@ -230,7 +229,7 @@ describe("every route of the board", () => {
           expect(await ask(await board.key([role])), `${what} ${role}`).toBe(403);
         }
         const status = await ask(await board.key(["ops"]));
-        // Details of the server that holds the queue are hidden from everybody.
+        // Details of the queue's server are hidden from every role.
         if (url === "/board/api/redis/stats") expect(status, what).toBe(403);
         else if (method === "GET" || method === "HEAD") expect([200, 204, 303, 304, 400, 404], what).toContain(status);
         else expect(status, what).toBe(403);
@@ -287,10 +286,10 @@ describe("every route of the router", () => {
         continue;
       }
       const text = await response.text();
-      // A start of another's definition is refused as one that does not exist; what is made belongs to the stranger.
+      // A definition of another tenant does not exist for this caller. Created things belong to the stranger's tenant.
       expect([200, 201, 204, 409, 422], `${walked.name}: ${text}`).toContain(response.status);
       if (walked.name === "startRun" || walked.name === "saveBatch") expect(response.status).toBe(422);
-      // Their own log has the ids they tried, and that there was nothing.
+      // The stranger's own audit log contains the ids that they tried, and that nothing was found.
       const ids = walked.name === "listAudit" ? [] : [own.run, own.file, own.user, own.key, own.webhook];
       for (const secret of [...ids, "Ada", "grace", "What now?"]) expect(text, walked.name).not.toContain(secret);
     }
@@ -348,7 +347,7 @@ describe("input of a hostile client", () => {
     await expectProblem(response, 400, "a long name");
   });
 
-  /** Routes that take a cursor, by their schemas. */
+  /** Routes that accept a cursor, according to their schemas. */
   const paged = () =>
     walk().flatMap((walked) => {
       const query = walked.route.query;
@@ -374,7 +373,7 @@ describe("input of a hostile client", () => {
       const query = `${path.includes("?") ? "&" : "?"}limit=1${cursor === null ? "" : `&cursor=${escaped(cursor)}`}`;
       return await send(walked, token, path + query);
     };
-    // Of the lists that have one page here.
+    // Cursors of lists that have only one page here.
     const real = new Map<RouteName, string>([
       ["listCalls", "1-1-1-a"],
       ["listToolCalls", "1-1-a-1-1"],
@@ -389,11 +388,11 @@ describe("input of a hostile client", () => {
         readonly items: readonly Readonly<Record<string, unknown>>[];
         readonly next: string | null;
       };
-      // The cursor of a list that is read whole is the id of its last item.
+      // The cursor of a list with one page is the id of its last item.
       const [last] = items;
       const cursor = next ?? real.get(walked.name) ?? (last?.id ?? last?.hash ?? last?.name ?? last?.try)?.toString();
       if (cursor === undefined) {
-        // Nothing is in such a list here, so no cursor names anything in it.
+        // The list is empty here, so no cursor is valid.
         expect(items, walked.name).toEqual([]);
         expect((await ask(walked, whole, own.run)).status, walked.name).toBe(400);
         continue;
@@ -425,7 +424,7 @@ describe("input of a hostile client", () => {
           : fc.sample(fc.stringMatching(new RegExp(cursor.pattern)), { numRuns: 10, seed: 7 });
       const tried = new Set([...foreign, ...shaped, ...spoilt(real.get(walked.name) ?? "")]);
       for (const one of inTurn([...tried], turn, 4)) {
-        // Whoever may not know names has other cursors in a class.
+        // A caller without access to names gets other cursors in a class.
         for (const token of walked.url.startsWith("/v1/batches") ? [whole, narrow] : [whole]) {
           const response = await ask(walked, token, one);
           const text = await response.text();
@@ -438,7 +437,7 @@ describe("input of a hostile client", () => {
   });
 
   it("causes no 5xx and no hanging request on any route, and no growing memory", async () => {
-    // ops and owner at once: nothing is stopped at the door. What ends its own key is left out.
+    // The key has the roles ops and owner, so every request reaches its handler. Routes that end the key are left out.
     const secrets = [await api.key(["owner", "ops"]), await api.key(["owner", "ops"], "strangers")];
     const left: RouteName[] = ["logOut", "revokeKey", "deleteUser", "updateUser"];
     const walked = walk().filter(({ name }) => !left.includes(name));
@@ -472,7 +471,7 @@ describe("input of a hostile client", () => {
               const path = route.path.replace(/\{\w+\}/g, encodeURIComponent(id.isWellFormed() ? id : "x"));
               const url = new URL(api.url + (path.includes("//") ? "/v1/runs/x" : path));
               for (const [key, value] of Object.entries((asked ?? {}) as Record<string, unknown>)) {
-                // Waiting is what long polls are for.
+                // Long polls would wait.
                 if (key === "waitMs") url.searchParams.append(key, "5");
                 else
                   for (const each of [value].flat())
@@ -492,7 +491,7 @@ describe("input of a hostile client", () => {
                 ...(method === "GET" || text === undefined ? {} : { body: text }),
                 signal: AbortSignal.timeout(120_000),
               });
-              // A stream of an open run has no end.
+              // The stream of an open run does not end.
               if (name === "streamEvents" && response.ok) await response.body?.cancel();
               else await response.text();
               if (response.status >= 500 && name !== "getReady")

@@ -1,4 +1,4 @@
-/** The budget of a batch: never exceeded, and no student's run is ended by it. On both backends, with a real GRADE that costs money. */
+/** The budget of a batch is never exceeded, and it ends no student's run. Both backends, with a real GRADE that costs money. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { gradableClass, gradingFlow, gradingScript } from "../support/graded-class.ts";
 import { type Backend, type Mill, startMill } from "../support/mill.ts";
@@ -6,14 +6,14 @@ import { redisAvailable } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
 const withRedis = await redisAvailable("the budget of a batch, on Redis");
-/** A model of the catalogue that costs something, with replies of at most so many tokens. */
+/** A model with a price in the catalogue, and with replies of a bounded number of tokens. */
 const head = "---\nsettings: { model: gpt-4o-mini, maxOutputTokens: 400 }\ngrade: { twice: never }\n---\n";
 const works = 8;
 
 const backends: Backend[] = withRedis ? ["postgres", "redis"] : ["postgres"];
 
 describe.each(backends)("a batch with a cost limit on %s", (backend) => {
-  /** What has no part in the queue; on both in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on both. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe.each(backends)("a batch with a cost limit on %s", (backend) => {
   it("pauses with its reason while its runs wait, and a raised limit finishes everything without repeated calls", async () => {
     const store = mill.store.as("default");
     const definition = gradingFlow("Judge it", head);
-    // What one work costs, from a class of one.
+    // The cost of one submission, measured with a class of one.
     const one = await store.batches.save(await gradableClass(store, 1, { key: "one", definition }));
     await until(async () => (await store.batches.get(one.id))?.counts.succeeded === 1);
     const price = (await store.batches.get(one.id))?.spent.nanodollars ?? 0;
@@ -37,7 +37,7 @@ describe.each(backends)("a batch with a cost limit on %s", (backend) => {
       await gradableClass(store, works, { key: "many", definition, budget, concurrency: 3 }),
     );
     await until(async () => (await store.batches.get(id))?.state.is === "paused");
-    // A call that finds only reserved money waits a moment, and is held or made once the others are paid for.
+    // A call that finds only reserved money waits a moment. It is sent or delayed after the other calls are paid.
     await until(async () => {
       const found = await store.batches.get(id);
       return (
@@ -86,7 +86,7 @@ describe.each(backends)("a batch with a cost limit on %s", (backend) => {
     const free = await store.batches.get(id);
     expect(free?.budget).toMatchObject({ cap: { nanodollars: null } });
     expect(free?.budget?.spent.nanodollars).toBeGreaterThanOrEqual(2 * price);
-    // Less than a worst case is left beside what two calls may have reserved at this moment.
+    // The rest is less than a worst case beside the reservations of two calls.
     const cap = Math.round((free?.budget?.spent.nanodollars ?? 0) + 0.5 * price);
     await store.batches.setBudget(id, { nanodollars: cap, tokens: null });
     const set = (await store.batches.get(id))?.budget;
@@ -115,7 +115,7 @@ describe.each(backends)("a batch with a cost limit on %s", (backend) => {
     const definition = gradingFlow("Judge it", head);
     const price = (await store.batches.list({ key: "one" })).batches[0];
     const known = await store.batches.get(price?.id ?? "");
-    // Enough for all, and for no more than a few worst cases at once.
+    // The limit is enough for all calls, but only for a few worst cases at the same time.
     const budget = { nanodollars: (known?.spent.nanodollars ?? 0) * (works + 6), tokens: null };
     const { id } = await store.batches.save(
       await gradableClass(store, works, { key: "tight", definition, budget, concurrency: works }),

@@ -30,7 +30,7 @@ describe("deletion of a batch", () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 2, { concurrency: 2 }));
     await admit();
     const [first = "", second = ""] = await runsOf(id);
-    // As runs of a batch of starts: nothing in their options names a class.
+    // In a batch without grading, the options of a run name no class.
     await rows("update runs set options = '{}'");
     await endWithGrade(store, first, gradeWith({ tests: 1, style: 1 }));
     await cancelRun(store, second, "enough");
@@ -63,7 +63,7 @@ describe("deletion of a batch", () => {
     await endWithGrade(store, run, gradeWith({ tests: 1, style: 1 }));
     const forking = await store.database.calm.connect();
     await forking.query("begin");
-    // The locks and the row of a fork, as fork-run.ts writes them.
+    // These are the locks and the row of a fork, as fork-run.ts writes them.
     await forking.query("select 1 from budgets where id = $1 for key share", [id]);
     await forking.query(
       `insert into runs select (jsonb_populate_record(r, jsonb_build_object('id', 'fork', 'root_id', 'fork', 'forked_from', r.id))).*
@@ -116,7 +116,7 @@ describe("deletion of a batch", () => {
   it("no run is created for a deleted batch, however late its start", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
     let gone: Promise<boolean> | null = null;
-    // Admitted, and its run not yet made, when the batch is deleted.
+    // The batch is deleted after the start was scheduled and before its run exists.
     await expect(
       admit(10, {
         failPoint: (point) => {

@@ -1,4 +1,4 @@
-// What becomes of grades when a class changes under them: another rubric, other works, other people. On a real store, without workers.
+// Grades of a class that changes: another rubric, other submissions, other students. On a real store, without workers.
 import type { Rubric } from "@markmill/grading";
 import { describe, expect, it } from "vitest";
 import { classOf, classRubric, endWithGrade, gradeWith, memberOf } from "../support/class.ts";
@@ -40,7 +40,7 @@ describe("another rubric", () => {
     await expect(
       tenant.batches.record(id, { work: memberOf(1).key, kind: "released", by: "ada" }),
     ).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
-    // The third had not begun: it is graded by the new one.
+    // The third submission had not started, so it is graded by the new rubric.
     await admit();
     await endAll(id, { tests: 6, style: 1 });
     expect(await workOf(id, 3)).toMatchObject({ grade: { outcome: { is: "graded" }, total: 7, most: 8 } });
@@ -48,7 +48,7 @@ describe("another rubric", () => {
     await admit();
     await endAll(id, { tests: 5, style: 2 });
     expect(await workOf(id, 1)).toMatchObject({ grade: { outcome: { is: "graded" }, total: 7 } });
-    // The old rubric again: what was graded by it counts again, what was graded by the other does not.
+    // After a return to the old rubric its grades count again, and those of the other rubric do not.
     await tenant.batches.save(batch);
     expect(await workOf(id, 2)).toMatchObject({ grade: { outcome: { is: "graded" }, total: 9 } });
     expect(await workOf(id, 3)).toMatchObject({ grade: { outcome: { is: "needs human" }, total: null } });
@@ -73,7 +73,7 @@ describe("withdrawn submissions", () => {
     const { id } = await tenant.batches.save(batch);
     await admit();
     await endAll(id);
-    // A part says nothing of the rest.
+    // A partial save changes no other submission.
     expect(await tenant.batches.save({ ...batch, works: batch.works.slice(0, 1) })).not.toHaveProperty("dropped");
     expect((await workOf(id, 2))?.counts).toBe(true);
     const fewer = { ...batch, works: batch.works.slice(0, 1), whole: true };
@@ -81,12 +81,12 @@ describe("withdrawn submissions", () => {
     expect(await tenant.batches.save(fewer)).toMatchObject({ dropped: 0 });
     expect(await workOf(id, 2)).toMatchObject({ counts: false, standing: { is: "not counted" } });
     expect((await tenant.batches.get(id))?.counts).toMatchObject({ works: 3, succeeded: 1, notCounted: 2, waiting: 0 });
-    // What waited begins no more.
+    // Waiting submissions that were withdrawn start no more.
     expect(await admit()).toMatchObject({ admitted: 0 });
     expect(await tenant.batches.save({ ...batch, whole: true })).toMatchObject({ dropped: 0, added: 0 });
     expect(await workOf(id, 2)).toMatchObject({ counts: true, tries: 1, grade: { total: 9 } });
     expect(await admit()).toMatchObject({ admitted: 1 });
-    // None at all is all of none.
+    // A whole save without submissions withdraws all of them.
     expect(await tenant.batches.save({ ...batch, works: [], whole: true })).toMatchObject({ dropped: 3 });
   });
 });
