@@ -1,4 +1,4 @@
-// Who is who when the keys of a class change: marks, releases and paid runs stay with the people. On a real store, without workers.
+// Identity of students when the keys of a class change: marks, releases and paid runs stay with the students. Real store, no workers.
 import { describe, expect, it } from "vitest";
 import { classOf, endWithGrade, gradeWith, workOf } from "../support/class.ts";
 import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
@@ -39,7 +39,7 @@ const saved = async (more: Partial<NewBatch>): Promise<NewBatch> => ({
   ...more,
 });
 
-/** Two students with an override and a release each. */
+/** Two students, each with an override and a release. */
 async function gradedClass(more: Partial<NewBatch> = {}): Promise<string> {
   const { id } = await tenant.batches.save(
     await saved({
@@ -78,9 +78,9 @@ describe("a roster that gains a column", () => {
       { key: "alan@x.org", id: "1002" },
     ]);
     expect(await admit()).toMatchObject({ admitted: 0 });
-    // Twice is once.
+    // A repeated save changes nothing.
     expect(await tenant.batches.save(again)).toMatchObject({ added: 0, changed: 0, dropped: 0 });
-    // The old roster again.
+    // The old roster is saved again.
     expect(
       await tenant.batches.save(
         await saved({ members: [ada, alan], works: [await handedIn("ada@x.org#1", ["ada@x.org"], "a")] }),
@@ -108,7 +108,7 @@ describe("a roster that gains a column", () => {
 
 it("a kill between any two statements of a save leaves the old class or the new one, and the same save continues", async () => {
   const id = await gradedClass();
-  // Keys change, a work changes, a student joins, and one submission is no longer handed in.
+  // Keys change, a submission changes, a student joins, and one submission is withdrawn.
   const grace = { key: "1003", id: "1003", name: "Grace Hopper" };
   const next = await saved({
     members: [...numbered, grace],
@@ -143,7 +143,7 @@ it("a kill between any two statements of a save leaves the old class or the new 
     { key: "ada@x.org#1", counts: true, tries: 2 },
     { key: "alan@x.org#1", counts: false, tries: 1 },
   ]);
-  // Killed when all of it is stored, before anybody was told: the same save changes nothing and doubles nothing.
+  // The process was killed after the last statement and before its answer. The same save changes and doubles nothing.
   const { died } = await killedAtStatement(store.database.calm, seen.length, "after", () => tenant.batches.save(next));
   expect(died).toBe(true);
   expect(await dump()).toEqual(after);
@@ -211,7 +211,7 @@ describe("a student who may be another person", () => {
       { key: "1001#1", by: ["1001"], counts: false, grade: { overrides: [{ points: 1 }] } },
       { key: "1001#1 (2)", by: ["1001 (2)"], counts: true, label: "new", grade: null },
     ]);
-    // Known from now on.
+    // The decision is stored and applies to later saves.
     expect(await tenant.batches.save(await saved({ members: [stranger], works: [work] }))).toMatchObject({ added: 0 });
     await tenant.batches.save(
       await saved({ members: [{ ...stranger, name: "Ada King", was: "1001" }], works: [work] }),
@@ -224,7 +224,7 @@ describe("a student who may be another person", () => {
 it("a batch of an earlier version with keys of groups and addresses continues", async () => {
   const by = ["ada@x.org", "alan@x.org"];
   const id = await gradedClass({ works: [await handedIn("Team Blue#1", by, "team", { group: "Team Blue" })] });
-  // As the columns stand after the migration.
+  // These are the columns after the migration.
   await store.database.calm.query("update batch_works set counts_for = null, called = null");
   await store.database.calm.query("update batch_members set aliases = '{}'");
   const now = await saved({
@@ -252,7 +252,7 @@ it("a submission that waits for a decision needs a human, is not run, and contin
   const say = (more: object) => tenant.batches.record(id, { work: work.key, by: "prof", ...more } as never);
   await expect(say({ kind: "released" })).rejects.toThrow();
   await expect(say({ kind: "reviewed" })).rejects.toThrow(/not decided/);
-  // A mark belongs to the content that the person named, and stands when this content counts.
+  // A mark belongs to the content that the teacher named. It counts when this content counts.
   await say({ kind: "override", criterion: "style", points: 1, reason: "so" });
   await tenant.batches.save(await saved({ members: [ada], works: [work] }));
   await gradeAll(id);

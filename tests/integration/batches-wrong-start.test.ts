@@ -1,4 +1,4 @@
-// A class that was begun with the wrong model, script or parameters, and goes on with the right one. On a real store, without workers.
+// A class that started with the wrong model, script or parameters, and continues with the right one. Real store, no workers.
 import { expect, it } from "vitest";
 import { classOf, memberOf } from "../support/class.ts";
 import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
@@ -23,7 +23,7 @@ function withModel(batch: NewBatch, model: string, script: string | null = null)
 const lastRun = async (id: string, number: number) =>
   (await tenant.batches.work(id, memberOf(number).key))?.try?.runId ?? "";
 
-/** As if the model had been asked: the request is paid, under way, or without a reply. */
+/** Records a model request as paid, open, or without a reply. */
 async function ask(runId: string, state: "paid" | "open" | "unsure"): Promise<void> {
   const { rows } = await store.database.calm.query<{ id: number }>("select id from activities where run_id = $1", [
     runId,
@@ -76,7 +76,7 @@ it("submissions without a paid reply restart with the corrected model, and paid 
   expect((await tenant.batches.get(id))?.counts).toMatchObject({ running: 4, failed: 0 });
   const started = await tenant.runs.history(now[3] as string);
   expect(JSON.stringify(started)).toContain('"AI_MODEL_NAME":"gpt-5-mini"');
-  // Twice is once.
+  // A repeated save changes nothing.
   expect(await tenant.batches.save(withModel(batch, "gpt-5-mini"))).toMatchObject({ restarted: 0, kept: 1 });
 });
 

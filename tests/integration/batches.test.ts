@@ -1,4 +1,4 @@
-// Batches on a real store, without workers: runs are made by admission and ended by hand.
+// Batches on a real store, without workers: the test starts the runs and ends them.
 import { describe, expect, it } from "vitest";
 import { classOf, endWithGrade, gradeWith, memberOf, workOf } from "../support/class.ts";
 import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
@@ -71,7 +71,7 @@ describe("saving a batch", () => {
       [1, "first", "succeeded", 9],
       [2, "content", "waiting", null],
     ]);
-    // What was said of other content is not what stands of this one.
+    // Results for the old content do not count for the new content.
     expect(await tenant.batches.work(id, memberOf(2).key)).toMatchObject({ proposal: null, grade: null, tries: 2 });
   });
 
@@ -285,7 +285,7 @@ describe("starting runs of a batch", () => {
       await admit(8);
       expect((await rows("select 1 from runs where ended_at is null")).length).toBe(8);
     };
-    // Each place that is given up is the small one's, until both have as many.
+    // Each free slot goes to the small batch, until both have the same number.
     for (let ended = 1; ended <= 4; ended += 1) {
       await endOne(large.id);
       expect(await countsOf(small.id)).toMatchObject({ running: ended });
@@ -401,9 +401,9 @@ describe("changes to a started batch", () => {
     for (const run of runs.slice(0, 2)) await end(run);
     const other = definition({ main: chain(1) });
     const keys = [1, 3].map((number) => memberOf(number).key);
-    // The third still runs.
+    // The third submission is still running.
     expect(await tenant.batches.regrade(id, { keys, definition: other })).toEqual({ works: [memberOf(1).key] });
-    // Until the new one is there, the old one stands.
+    // The old grade counts until the new one exists.
     expect(await tenant.batches.work(id, keys[0] ?? "")).toMatchObject({ proposal: { try: 1 }, grade: { total: 7 } });
     await admit();
     const [, second] = await tenant.batches.tries(id, keys[0] ?? "");

@@ -26,7 +26,7 @@ async function* inPieces(bytes: Uint8Array, length = 100_000): AsyncGenerator<Ui
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
 }
 
-/** Compared as a whole: a matcher that goes through every byte takes seconds. */
+/** Compares whole buffers. A matcher that compares every byte takes seconds. */
 function same(one: Uint8Array | null, other: Uint8Array): void {
   expect(one).toHaveLength(other.length);
   expect(Buffer.compare(one ?? Buffer.alloc(0), other)).toBe(0);
@@ -47,7 +47,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
   const ask = async <Row extends object>(text: string, ...values: unknown[]): Promise<Row[]> =>
     (await store.database.calm.query<Row>(text, values)).rows;
   const loose = () => ask<{ object: string; place: string; doomed: boolean }>("select * from loose_objects");
-  /** The port itself, to look whether bytes are there. */
+  /** The port of the store, to check whether bytes exist. */
   let port: BlobStore;
 
   beforeAll(async () => {
@@ -168,7 +168,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     const [left] = await loose();
     expect(left?.object).toMatch(/^default\//);
     expect(await ask("select hash from blobs")).toEqual(before);
-    // A day is not over.
+    // The grace time of a day has not passed.
     expect(await store.blobs.deleteLoose()).toBe(0);
     await ask("update loose_objects set due = clock_timestamp()");
     expect(await store.blobs.deleteLoose()).toBe(1);
@@ -191,12 +191,12 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     await deleteOrphans(store, day);
     expect(await blobs().find(hash)).not.toBeNull();
     await ask("update blobs set created_at = created_at - interval '2 days'");
-    // Storing it again makes it young.
+    // Storing the blob again renews its time.
     await blobs().save(inPieces(bytes));
     await deleteOrphans(store, day);
     same(await blobs().load(hash), bytes);
     await ask("update blobs set created_at = created_at - interval '2 days'");
-    // As if killed: the row is gone, somebody had begun to delete the object.
+    // The state after a kill: the row is deleted, and the deletion of the object has started.
     if (kind === "s3") {
       await s3.stop();
       await expect(deleteOrphans(store, day)).rejects.toMatchObject({
@@ -218,7 +218,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     expect(await port.exists(object)).toBe(false);
     expect(await loose()).toEqual([]);
     expect(await blobs().find(named.hash)).not.toBeNull();
-    // The same bytes can be stored anew.
+    // The same bytes can be stored again.
     await blobs().save(inPieces(bytes));
     same(await blobs().load(hash), bytes);
   });
@@ -240,10 +240,10 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
   it("a blob of many megabytes is streamed without being held in memory", async () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
-    /** What is held, without what was only not collected yet. */
+    /** The memory in use, after two garbage collections. */
     const held = () => {
       collect();
-      // Buffers are freed beside the program; the second collection waits for what the first one found.
+      // Buffers are freed in the background. The second collection waits for the first.
       collect();
       return process.memoryUsage().arrayBuffers;
     };

@@ -1,6 +1,6 @@
 /**
- * Limits over trees of calls: whatever calls run at once, and however many workers there are, no workflow of a tree goes beyond its own
- * limit. One worker of this process and two in processes of their own, on both queue backends.
+ * Limits over trees of calls. With any number of parallel calls and workers, no workflow of a tree exceeds its own limit. One worker of
+ * this process and two worker processes, on both queue backends.
  */
 import type { Edge, Limits, Node, Program } from "@markmill/engine";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -22,7 +22,7 @@ const usual: Limits = {
 const limited = (more: Partial<Limits>): Partial<Program> => ({ limits: { ...usual, ...more }, settings });
 const items = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => `item ${index}`));
 
-/** So many of `each` at once. */
+/** This number of parallel branches, each with `each`. */
 function many(each: Extract<Node, { kind: "map" }>["each"], count: number, more: Partial<Program> = {}): Program {
   const map: Node = {
     ...{ kind: "map", over: { from: "literal", text: items(count) }, each },
@@ -42,7 +42,7 @@ function chainOf(nodes: readonly Node[], more: Partial<Program> = {}): Program {
 const calls = (of: string, more: Partial<Program> = {}) => chainOf([{ kind: "call", program: of }], more);
 
 describe.each(backends)("called runs on %s", (backend) => {
-  /** What has no part in the queue; on both in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on both. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -82,7 +82,7 @@ describe.each(backends)("called runs on %s", (backend) => {
         const { nanodollars, promptTokens, completionTokens, characters } = await spent(one);
         if ("nanodollars" in cap) expect(nanodollars).toBeLessThanOrEqual(cap.nanodollars);
         if ("tokens" in cap) expect(promptTokens + completionTokens).toBeLessThanOrEqual(cap.tokens);
-        // What is sent fits in; replies on their way count when they are there.
+        // Every sent request fits into the limit. A reply counts when it arrives.
         if ("characters" in cap) expect(characters).toBeLessThanOrEqual(cap.characters + 8 * 34);
       }
       await replaysExactly(below.id);
@@ -109,7 +109,7 @@ describe.each(backends)("called runs on %s", (backend) => {
       );
       expect(rows.length).toBeGreaterThan(0);
       for (const { spent: own } of rows) expect(own).toBeLessThanOrEqual(cost);
-      // The first that failed had money left for its report.
+      // The first failed call still had money for its report.
       expect(Math.max(...rows.map(({ reported }) => reported))).toBe(1);
     });
 
@@ -144,7 +144,7 @@ describe.each(backends)("called runs on %s", (backend) => {
       main: many({ kind: "call", program: "five" }, count, limited({ steps })),
       five,
     });
-    /** Activities of all runs of a tree, done or not. */
+    /** Activities of all runs of a tree, finished or not. */
     async function begun(rootId: string): Promise<number> {
       const text =
         "select count(*)::integer as n from run_activities where run_id in (select id from runs where root_id = $1)";
@@ -154,13 +154,13 @@ describe.each(backends)("called runs on %s", (backend) => {
     it("never exceed the limit of the tree, and end it with LIMIT_STEPS", async () => {
       const root = await run(callsOfFive(40, 60));
       expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
-      // The map itself is a step without an activity.
+      // The map is a step of its own without an activity.
       expect(await begun(root.id)).toBeLessThanOrEqual(59);
       await replaysExactly(root.id);
     });
 
     it("can use the limit up to its last step", async () => {
-      // The map, eight calls, and five steps in each.
+      // The steps are the map, eight calls, and five steps in each.
       const root = await run(callsOfFive(8, 49));
       expect(root).toMatchObject({ status: "success" });
       const less = await run(callsOfFive(8, 48));
@@ -214,7 +214,7 @@ describe.each(backends)("called runs on %s", (backend) => {
     await mill.queues.enqueue(created.jobs);
     const asks = () => openAsks(mill.store.database, created.runId);
     await expect.poll(async () => (await asks()).length).toBe(3);
-    // Far beyond the limit, which the supervisor looks at every second.
+    // The wait is far longer than the limit, which the supervisor checks every second.
     await new Promise((resolve) => setTimeout(resolve, 9_000));
     const answer = async ({ activityId }: { readonly activityId: number }) =>
       await mill.queues.enqueue((await answerAsk(mill.store, activityId, "7", null)).jobs);

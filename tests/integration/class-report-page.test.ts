@@ -1,4 +1,4 @@
-/** The class report as a browser shows it from a file: its own script runs, nothing else does, and 2,000 students stay usable. */
+/** The class report in a browser, opened from a file: only its own script runs, and 2,000 students stay usable. */
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,7 +58,7 @@ it("the class report sorts and searches 2,000 students from a file, by keyboard,
   expect(await page.textContent("#count")).toBe("12 of 2000 students");
   expect(await page.locator("#students tbody tr:visible").count()).toBe(12);
   expect(await page.title()).toBe("Sheet 3: class report");
-  // The page itself is as wide as a telephone; only tables scroll.
+  // The page is as wide as a telephone. Only tables scroll.
   const [content, view] = await Promise.all([
     page.evaluate("document.documentElement.scrollWidth"),
     page.evaluate("document.documentElement.clientWidth"),

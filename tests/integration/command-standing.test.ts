@@ -1,4 +1,4 @@
-// Whether anybody can run commands: what a worker says of itself, how long that counts, and who is told before something waits.
+// Whether a worker can run commands: its report, how long the report counts, and the warning before a run waits.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
@@ -42,15 +42,15 @@ beforeEach(async () => {
   await mill.store.database.calm.query("delete from workers");
 });
 
-/** A worker that lives, and says this of commands. */
+/** A living worker with this report on commands. */
 async function says(standing: CommandStanding): Promise<void> {
   const info = { sandbox: "docker", commands: { ...standing } };
   await beat(mill.store.database, { id: "alive", host: "h", info });
-  // Its heart beats for as long as a test lasts.
+  // Its last heartbeat stays recent for the whole test.
   await mill.store.database.calm.query("update workers set heartbeat_at = clock_timestamp() + interval '1 hour'");
 }
 
-/** Answers are shared for a second. */
+/** Answers are cached for a second. */
 async function readyOnce(code: string | undefined) {
   return await until(async () => {
     const response = await fetch(`${api.url}/health/ready`);

@@ -1,4 +1,4 @@
-// A definition that is uploaded again becomes the current one; a start of an old one does not.
+// An old definition becomes the current version when it is uploaded again, and not when it is started.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
 import { workflow } from "../support/mill.ts";
