@@ -1,4 +1,4 @@
-/** Docker engines that are down, hang or stall: no verdict comes of it, no engine blocks another one, and nothing waits for ever. */
+/** Docker engines that are down, hang or stall: they cause no verdict, no engine blocks another one, and no call waits for ever. */
 import { randomBytes } from "node:crypto";
 import Docker from "dockerode";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ import { until } from "../support/until.ts";
 
 const available = await dockerAvailable("Docker engines that are down, hang or stall");
 const absent = "unix:///nonexistent/docker.sock";
-/** Trouble that passes: what asked is tried again. */
+/** A transient error: the caller tries again. */
 const passing = /^SANDBOX_(ENGINE_UNREACHABLE|ENGINE_FAILED|SESSION_LOST|START_FAILED|OUTCOME_UNKNOWN)$/;
 const unknown = { code: "SANDBOX_OUTCOME_UNKNOWN" };
 const unreachable = { code: "SANDBOX_ENGINE_UNREACHABLE" };
@@ -27,7 +27,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   let host = "";
   let image = "";
   let docker: Docker;
-  /** Accepts connections and says nothing. */
+  /** Accepts connections and does not answer. */
   let hanging: StallingEngine;
   const ways: StallingEngine[] = [];
   const sandboxes: DockerSandbox[] = [];
@@ -46,7 +46,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await cleaner.close();
   });
 
-  /** The run's engine, until it is stalled; null: nothing ever answers. */
+  /** The engine of the test run until it is stalled; null: no answer at all. */
   async function wayTo(engine: string | null): Promise<StallingEngine> {
     const way = await startStallingEngine(engine);
     ways.push(way);
@@ -65,7 +65,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   };
   const sh = (session: Session, text: string, options: RunOptions = {}) =>
     session.run({ kind: "shell", text }, options);
-  /** Runs it, and stalls its engine as soon as it has begun. */
+  /** Runs a command, and stalls its engine as soon as the command has started. */
   const stalledIn = async (stalling: StallingEngine, session: Session, text: string, options: RunOptions = {}) => {
     let begun = false;
     const outcome = sh(session, `echo begun; ${text}`, {
@@ -114,7 +114,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect((await sandbox.list()).map(({ id }) => id)).toContain(session.id);
     await session.end();
     expect((await sandbox.list()).map(({ id }) => id)).not.toContain(session.id);
-    // It may be there on an engine that nobody could ask.
+    // The session may exist on the engine that did not answer.
     await expect(sandbox.remove(session.id)).rejects.toMatchObject(unreachable);
   });
 
@@ -149,7 +149,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await expect(outcome).rejects.toMatchObject(unknown);
     await expect(sandbox.open(spec)).rejects.toMatchObject(unreachable);
     stalling.goOn();
-    // It is asked again as soon as it answers.
+    // The engine is asked again as soon as it answers.
     const again = await until(() => sandbox.open(spec).catch(() => undefined));
     expect(again.attached).toBe(true);
     expect(await sh(again, "cat lib/data.txt; pgrep -x sleep")).toMatchObject({ output: "seven\n" });
@@ -180,7 +180,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
       "a program": () => program.ended,
       end: () => session.end(),
     };
-    // A second session: of one session calls come one after the other.
+    // The test uses a second session, because calls to one session run one after the other.
     const results = await Promise.all(
       Object.entries(calls).map(async ([name, call]) => [
         name,
@@ -204,7 +204,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await expect(outcome).rejects.toThrow("shutting down");
     await sandbox.close();
     stalling.goOn();
-    // The engine hears that the input is closed, and the guard ends the command.
+    // The engine notices the closed input, and the guard ends the command.
     const other = await (await sandboxOn([host])).open(spec);
     await until(async () => !(await sh(other, "pgrep -x sleep; true")).output.includes("\n"));
   });
@@ -220,7 +220,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     const stop = new AbortController();
     const stopAll = `for p in /proc/[0-9]*; do kill -STOP \${p#/proc/}; done 2>/dev/null; sleep 600`;
     const { outcome } = await stalledIn(stalling, session, `bash -c '${stopAll}'`, { signal: stop.signal });
-    // The engine says nothing of what the command does meanwhile. If it has not stopped its guard by then, the guard ends it.
+    // The engine does not report what the command does. If the command has not stopped its guard by then, the guard ends the command.
     await pause(1_000);
     stop.abort(new Error("The worker is shutting down."));
     await expect(outcome).rejects.toThrow("shutting down");

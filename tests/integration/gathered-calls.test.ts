@@ -1,4 +1,4 @@
-// What a worker asks of the store for the calls of many prompts goes out together, and each call is answered as if it had been alone.
+// A worker gathers the store requests of many prompts into few statements. Each call gets the answer that it would get alone.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { inContendedTransaction } from "../../packages/store/src/database/transaction.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -14,7 +14,7 @@ import {
 
 let database: TestDatabase;
 let store: Store;
-/** Statements that were sent, by their names. */
+/** The statements that were sent, by their names. */
 let sent: Map<string, number>;
 
 beforeAll(async () => {
@@ -119,7 +119,7 @@ describe("calls that reserve money in one statement", () => {
     const careful = numbers(4).map((number) => store.reserve({ ...reserving(number), leave }));
     const answers = (await Promise.all(careful)).map(({ kind }) => kind);
     expect(answers.toSorted()).toEqual(["refused", "refused", "reserved", "reserved"]);
-    // A handler, for whom it was left.
+    // This call is of a handler, for which the rest was reserved.
     expect(await store.reserve(reserving(9))).toEqual({ kind: "reserved" });
   });
 

@@ -1,5 +1,5 @@
-// Works in git repositories over real ssh and https: the commit before the deadline, a token that is seen by its host alone, no redirects; and
-// addresses that students wrote into a roster, which get no credential of the teacher's and nobody else's work.
+// Submissions in git repositories over real ssh and https: the commit before the deadline, a token that only its host sees, no redirects.
+// Addresses that students wrote into a roster get no credential of the teacher and no submission of another student.
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
@@ -46,12 +46,12 @@ git(folder, "2026-11-10", "clone", "-q", "--bare", work, repository);
 git(repository, "2026-11-10", "update-server-info");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** As an address that class.yaml makes. */
+/** An address as class.yaml has it. */
 const fetchWritten = async (written: string, options: Partial<FetchOptions>) =>
   await fetchRepository(await readAddress(written), { allow: "any", limits, ...options });
 
 let classes = 0;
-/** The works of a class whose roster and settings these are. */
+/** The submissions of a class with this roster and these settings. */
 async function readWorks(roster: readonly string[], settings: string, options: Parameters<typeof readClassWorks>[1]) {
   classes += 1;
   const place = join(folder, `class-${classes}`);
@@ -219,7 +219,7 @@ describe("a git repository over https", () => {
         { git: access() },
       );
       expect(submissions.map(({ key, content }) => [key, content.is])).toEqual([["1#1", "taken"]]);
-      // The other is no public address: it was not even asked.
+      // The other address is not public, so it got no request.
       expect(codes).toEqual([["2", "INTAKE_REPOSITORY_NOT_ALLOWED"]]);
       expect(asked.every(({ path }) => path.startsWith("/private/"))).toBe(true);
     });

@@ -1,4 +1,4 @@
-// What people say of grades, on a real store: two teachers, repeated requests, a class that is deleted meanwhile, a rubric that changes.
+// Grades by people, on a real store: two teachers, repeated requests, a class that is deleted meanwhile, a rubric that changes.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import pg from "pg";
@@ -146,7 +146,7 @@ describe("a grade event during the deletion of its class", () => {
     try {
       await holder.query("begin");
       await holder.query("select 1 from markmill.batch_works where batch_id = $1 for update", [id]);
-      // The deletion has deleted the batch and its events, and waits for the works.
+      // The deletion has deleted the batch and its events, and waits for the submissions.
       const deleted = tenant.batches.delete(id);
       const waiting =
         "select count(*)::integer as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
