@@ -1,4 +1,4 @@
-/** Prints everything that a guest of a judge can see of the machine, and looks for the install path and the run id in it. */
+/** Prints everything that a guest of a judge can see of the machine, and searches it for the install path and the run id. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -12,7 +12,7 @@ import { sessionSpec } from "../support/session-spec.ts";
 
 const docker = await dockerAvailable("what a guest sees in a Docker container");
 
-/** Whatever cannot be read says nothing. */
+/** An unreadable file prints nothing. */
 const LOOK = `
 echo "args: $0 $*"; pwd; env; export -p; set; hostname; uname -a; id; df -a; mount
 for file in cmdline environ cgroup mounts mountinfo mountstats status maps auxv limits oom_score comm cpuset numa_maps smaps; do
@@ -92,8 +92,8 @@ describe.skipIf(!docker)("programs in a container", () => {
     });
     const judge = await openJudge(sandbox, spec);
     try {
-      // It is more than one command may print: the judge looks through it.
-      // The engine of the tests lies below this folder itself, in .cache; what matters is where the product lies.
+      // The text is too long for the output of one command, so the judge searches it.
+      // The engine of the tests is below this folder, in .cache. Only the place of the product matters.
       const install = resolve(import.meta.dirname, "../..");
       const secrets = [
         "0f1e2d3c4b5a",

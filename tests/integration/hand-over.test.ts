@@ -22,7 +22,7 @@ function spec(more: Partial<JobSpec> = {}): JobSpec {
 
 const specs = (count: number) => Array.from({ length: count }, () => spec());
 
-/** Enqueues the next of a chain in every delivery. */
+/** Enqueues the next job of a chain in every delivery. */
 function walking(
   chain: readonly JobSpec[],
   heard: string[],
@@ -36,17 +36,17 @@ function walking(
   };
 }
 
-/** A server, and what a person could look up on it. */
+/** A queue server, and what a person could look up on it. */
 interface Place {
   readonly backend: BackendOptions;
-  /** The control queue as a board has it. */
+  /** The control queue as the job board shows it. */
   readonly board: Pick<Queue, "getJobCounts" | "getJob" | "getJobs" | "pause" | "resume">;
-  /** Everything that is kept of a job; undefined: it is gone. */
+  /** All fields of a job; undefined: the job does not exist. */
   kept(id: string): Promise<Record<string, unknown> | undefined>;
-  /** Its worker is still believed in. */
+  /** The worker's lock on the job has not expired. */
   isLocked(id: string): Promise<boolean>;
   jobs(): Promise<number>;
-  /** Jobs that have come through the waiting list since the last wipe. */
+  /** The number of jobs that were in the waiting list since the last wipe. */
   waited(): Promise<number>;
   wipe(): Promise<void>;
   close(): Promise<void>;
@@ -66,7 +66,7 @@ async function onRedis(): Promise<Place> {
     },
     isLocked: async (id) => (await redis.pttl(`${key(id)}:lock`)) > 0,
     jobs: async () => (await redis.keys(key("a*-*"))).length,
-    // Counted by BullMQ with every job that is added.
+    // BullMQ counts every added job.
     waited: async () => Number(await redis.get(key("id"))),
     async wipe() {
       await redis.flushall();
@@ -172,7 +172,7 @@ function behaves(make: () => Promise<Place>): void {
         told.push("refused");
       });
       await enqueue([second]);
-      // No hand-over while a queue is paused.
+      // A paused queue allows no hand-over.
       await board.pause();
       return { do: "done" };
     });
@@ -192,7 +192,7 @@ function behaves(make: () => Promise<Place>): void {
       if (delivered.jobId !== jobId(first)) return { do: "done" };
       expect(slot.countOn()).toBe(true);
       slot.onRefused(third.activityId, async () => void told.push("refused"));
-      // The one that is counted on is handed over, wherever it stands.
+      // The expected job is handed over, at any position in the list.
       await enqueue([second, third]);
       return { do: "done" };
     });
@@ -231,7 +231,7 @@ function behaves(make: () => Promise<Place>): void {
     const chain = specs(4).map((one): JobSpec => ({ ...one, queue: "prompt" }));
     const waiting = spec({ queue: "prompt" });
     const heard: string[] = [];
-    // One after the other: specs that are enqueued together have no order.
+    // The test enqueues one after the other, because jobs that are enqueued together have no order.
     await queues.enqueue([chain[0] as JobSpec]);
     await queues.enqueue([waiting]);
     const serving = queues.serve("prompt", walking(chain, heard), { concurrency: 1 });
@@ -253,7 +253,7 @@ function behaves(make: () => Promise<Place>): void {
         expect(job).toMatchObject({ name: "activity", attemptsStarted: 1, attemptsMade: 0, delay: 0, priority: 0 });
         return { do: "done" };
       }),
-      // However slow the machine is.
+      // This holds on a machine of any speed.
       { lockDuration: 60_000 },
     );
     await queues.enqueue([first]);
@@ -336,7 +336,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  /** A chain whose activities may be done twice; the queue is paused in its first one, so that the hand-over is refused. */
+  /** A chain of activities that are safe to repeat. The queue is paused in the first one, so that the hand-over is refused. */
   const pausing = (chain: readonly JobSpec[], heard: string[], meanwhile?: Handler): Handler =>
     walking(chain, heard, async (delivered, enqueue, slot) => {
       for (const { activityId } of chain) slot.mayBeginEarly(activityId);
@@ -450,7 +450,7 @@ function behaves(make: () => Promise<Place>): void {
       }),
     );
     await queues.enqueue([first]);
-    // Its second delivery enqueues once more.
+    // The second delivery enqueues its successor once more.
     const order = [first, second, first, second].map(jobId);
     await expect.poll(() => heard).toEqual(order);
     await serving.close();

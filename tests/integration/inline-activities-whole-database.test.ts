@@ -1,4 +1,4 @@
-// Inline activities in questions to a whole database, and its migration. Each test has a database of its own.
+// Inline activities: queries over a whole database, and its migration. Each test has a database of its own.
 
 import { type Event, initialState, type RunStarted, step } from "@markmill/engine";
 import pg from "pg";
@@ -75,7 +75,7 @@ describe("inline activities of a whole database", () => {
 });
 
 describe("a database from before inline activities", () => {
-  /** As it was written then: the whole state, and a row for every activity. */
+  /** Rows as the old version wrote them: the whole state, and a row for every activity. */
   async function leave(client: pg.Client, id: string, hash: string, main: ReturnType<typeof program>, events: Event[]) {
     let state = initialState;
     for (const [index, event] of events.entries()) {

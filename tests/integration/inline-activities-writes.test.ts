@@ -80,13 +80,13 @@ describe("writes of inline activities", () => {
     const short = await createRun(store, { definition: definition({ main: chain(1) }) });
     const claim = await claimed(store, only(paid.jobs));
     const event = { ...succeeded(store, claim, { kind: "replied", text: "!" }), usage } as Event;
-    // One pays, one ends, one does neither, in one statement.
+    // One run pays, one ends, and one does neither, in one statement.
     const [first, second] = await Promise.all([
       store.commit({ run: claim.run, source: claim.activity, event }),
       perform(store, only(plain.jobs)),
       perform(store, only(short.jobs)),
     ]);
-    // What the events add up to; what people are shown is summed from the account of requests.
+    // The sum of the events. The figures for people are sums over the account of requests.
     const told = async (runId: string) =>
       (await store.database.calm.query("select kept::json -> 'spent' as spent from runs where id = $1", [runId]))
         .rows[0]?.spent;
@@ -109,7 +109,7 @@ describe("writes of inline activities", () => {
   });
 
   it("statements of many parts get different short names", async () => {
-    // Ends with work in flight, a note and a reply; called, it also enqueues its caller.
+    // The program ends with open activities, a note and a reply. As a callee it also enqueues its caller.
     const main = program(
       {
         left: { kind: "prompt", text: { from: "literal", text: "l?" }, agent: "left" },
@@ -157,7 +157,7 @@ describe("the history of a running run", () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(steps) }) });
     let ended = false;
     let looks = 0;
-    // After every 20 steps the run waits until it is looked at, so that a slow reader sees it as often.
+    // After every 20 steps the run waits for a read, so that a slow reader reads as often as a fast one.
     const going = (async () => {
       let next = [...jobs];
       for (let step = 0; next.length > 0; step += 1) {
@@ -198,7 +198,7 @@ describe("parallel groups of writes", () => {
       }),
     );
     expect(results.flatMap(({ status }, i) => (status === "rejected" ? i : []))).toEqual([7, 47, 87]);
-    // The bad ones are delivered again; they are still open.
+    // The bad ones are still open, and are delivered again.
     const next = results.flatMap((result) => (result.status === "fulfilled" ? result.value.jobs : []));
     const open = await readyJobs(
       other.database.calm,
@@ -288,7 +288,7 @@ describe("a run with a random history", () => {
     { entry: ["b0", "say", "b1"], handlers: { success: null, failed: "sorry" } },
   );
 
-  /** What the state waits for is exactly what stands on the run's row and what has an open row. */
+  /** The open activities of the state are exactly those on the run's row and those with an open row. */
   async function agrees(runId: string): Promise<void> {
     const { state, differences } = await replayRun(store.database, store.definitions, runId);
     expect(differences).toEqual([]);
@@ -314,7 +314,7 @@ describe("a run with a random history", () => {
     let told = jobs;
     for (let turn = 0; turn < 200; turn++) {
       await agrees(runId);
-      // Now and then all jobs are lost.
+      // Sometimes all jobs are lost.
       if (chance() < 0.3) told = await readyJobs(other.database.calm, [runId]);
       const job = told[Math.floor(chance() * told.length)];
       if (job === undefined) {

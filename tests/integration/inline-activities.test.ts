@@ -1,4 +1,4 @@
-// Activities that stand on their run's row: what becomes of them when jobs, processes and runs are lost, stopped or repeated.
+// Inline activities, which are stored on their run's row, after lost jobs and processes, and after stopped and repeated runs.
 
 import type { JobSpec } from "@markmill/engine";
 import { describe, expect, it } from "vitest";
@@ -216,7 +216,7 @@ describe("several inline activities of one run", () => {
     expect(again).toMatchObject([{ activityId: right.activityId, enqueues: right.enqueues + 1 }]);
     expect(await enqueueAgain(store.database, lost)).toEqual([]);
     expect(await mine()).toEqual([]);
-    // The first process knows nothing of the new count; nothing depends on it.
+    // The first process does not have the new count in memory. Nothing depends on it.
     await finish(store, [next, ...again]);
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success", rev: 5 });
   });

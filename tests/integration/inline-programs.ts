@@ -13,7 +13,7 @@ export const set = (name: string, text: string): Node => ({
   value: { from: "literal", text },
 });
 
-/** Branches of two assignments each, which start together; the run ends with the last. */
+/** Branches of two assignments each. They start together, and the run ends with the last one. */
 export function branches(size: number) {
   const names = Array.from({ length: size }, (_, i) => `b${i}`);
   return program(
@@ -38,7 +38,7 @@ export function branches(size: number) {
   );
 }
 
-/** Performs whatever there is until nothing is enqueued any more. */
+/** Performs activities until no job is enqueued. */
 export async function finish(by: Store, jobs: readonly JobSpec[]): Promise<void> {
   for (let next = [...jobs]; next.length > 0; ) {
     const [job, ...rest] = next;

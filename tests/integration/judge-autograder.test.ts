@@ -1,4 +1,4 @@
-/** Autograders made for Gradescope, unchanged, as EXECUTE in the judge: a folder or a zip, in several languages, and what can go wrong. */
+/** Unchanged Gradescope autograders as EXECUTE in the judge: from a folder or a zip, in several languages, and their errors. */
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

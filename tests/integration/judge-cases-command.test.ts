@@ -1,4 +1,4 @@
-/** The judge's command `cases`, and the tests that the language pages of the documentation show, in the jail. */
+/** The command `cases` of the judge, and the tests on the language pages of the documentation, in the jail. */
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -40,7 +40,7 @@ describe.skipIf(jail !== null)("the cases command of the judge", () => {
   });
   afterAll(() => rm(root, { recursive: true, force: true }));
 
-  /** `tests`: null where no results were written. */
+  /** `tests`: null if no results were written. */
   async function judged(command: string, submission: Texts, teacher: Texts) {
     const session = await openJudge(
       sandbox,

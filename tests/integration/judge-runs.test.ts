@@ -1,4 +1,4 @@
-/** EXECUTE in the judge session, over a run: what it sees, what it keeps, what is left when its worker dies. */
+/** EXECUTE in the judge session of a run: its files, its results, and the session that a killed worker leaves. */
 import { hostname } from "node:os";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
 import { reapSessions } from "@markmill/worker";
