@@ -1,5 +1,5 @@
-// SET, ASSIGN, CHECK and notes that reach into the files of a session are claimed like all that reaches outside: a worker that wakes up
-// late must not write over what the run has done since.
+// SET, ASSIGN, CHECK and notes that use the files of a session are claimed like every activity with outside effects. A worker that
+// continues late must not overwrite what the run has done since.
 import type { Node } from "@markmill/engine";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";

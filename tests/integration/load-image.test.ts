@@ -1,4 +1,4 @@
-// How the compose file's engine gets the image of sessions: from a container of that image, over the engine's socket alone.
+// The compose file's engine gets the session image from a container of that image, over the engine's socket alone.
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import Docker from "dockerode";
@@ -27,7 +27,7 @@ describe.skipIf(!available)("the loader of the sandbox image", () => {
       .catch(() => undefined);
   });
 
-  /** As the compose file starts it: without a network, on a read-only root, with one capability. */
+  /** Starts it as the compose file does: without a network, on a read-only root, with one capability. */
   async function run(from: string, command: readonly string[], binds: readonly string[] = []): Promise<string> {
     const container = await docker.createContainer({
       Image: from,

@@ -1,4 +1,4 @@
-// Tools of a real MCP server (the official library, over HTTP), from a workflow file over the scripted model and the worker.
+// Tools of a real MCP server (the official library, over HTTP), called by a workflow file with the scripted model and the worker.
 import { saying, startMcpServer, type TestingMcpServer } from "@markmill/tools/testing-mcp-server";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
@@ -92,7 +92,7 @@ it("MCP tools stay as they were when the activity began, whatever the server rep
       return look.call(values);
     },
   });
-  // The third call finds the tool gone: a failure that the model is told.
+  // The tool no longer exists at the third call. The model receives that failure.
   const { result, rows, listings, requests } = await run("Please look up.");
   expect(listings).toBe(1);
   expect(result).toBe("The tool said TOOL_FAILED.");

@@ -1,4 +1,4 @@
-// Memory that is found by meaning: passages in Postgres, by the embedder of the definition.
+// Memory with a search by meaning: passages in Postgres, with the embedder of the definition.
 import type { MemoryNeeds, Node, Program } from "@markmill/engine";
 import { hashEmbedding, unitBytes } from "@markmill/llm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -31,7 +31,7 @@ const facts = [
 
 type Step = Omit<Extract<Node, { kind: "memory" }>, "kind" | "text"> & { readonly text: string };
 
-/** One memory node after the other. */
+/** Memory nodes in a row. */
 function remembering(steps: readonly Step[], memory?: MemoryNeeds): Program {
   const nodes = steps.map(({ text, ...step }, at): [string, Node] => [
     `m${at}`,
@@ -175,7 +175,7 @@ it("ties are returned in the order of insertion, and a repeated activity inserts
   const [activity = { id: 0, claim: 0 }] = rows;
   const scope = { tenant: "default", scope: `run:${runId}`, rootId: runId, embedder: "tied" };
   const vector = unitBytes([1, 0]);
-  // The first place is taken by what the activity inserted.
+  // The activity's own passage has the first position.
   const passages = ["taken", "a", "b", "c"].map((text) => ({ text, vector }));
   for (const _ of [1, 2]) expect(await insertPassages(mill.store.database, scope, activity, passages)).toBe(true);
   const stale = { ...activity, claim: activity.claim - 1 };

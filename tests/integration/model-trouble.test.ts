@@ -1,5 +1,5 @@
-// What a model endpoint does to us, from the scripted server over HTTP to what a run's account says. What is shown is compared with the
-// server's own account of the requests it bills.
+// Faults of a model endpoint, from the scripted server over HTTP to the account of a run. The shown figures are compared with the
+// server's own account of the requests that it bills.
 import { nanodollars } from "@markmill/llm";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Mill, type MillOptions, startMill, workflow } from "../support/mill.ts";
@@ -40,7 +40,7 @@ const failuresOf = async (runId: string) =>
 const pricePrompt = nanodollars(1) / 1_000_000;
 const priceCompletion = nanodollars(2) / 1_000_000;
 
-/** The server's account against ours: in the tree's sum, in the run, and in the list of runs. */
+/** Compares the server's account with ours: in the sum of the tree, in the run, and in the list of runs. */
 async function expectHonest(run: RunDetail): Promise<void> {
   const billed = mill.requests().filter((request) => request.billed);
   const sure = billed.filter(({ served, fault }) => served || ["blank", "null", "empty"].includes(fault ?? ""));
@@ -145,7 +145,7 @@ describe("trouble with a model endpoint", () => {
     ]);
   });
 
-  // In pairs: an activity is tried so often at most that all of them in a row would be too many.
+  // The faults come in pairs, because an activity has too few attempts for all of them in a row.
   it.each([
     ["{ cut: 4 }", "500"],
     ["malformed", "html"],

@@ -1,4 +1,4 @@
-// One activity, one job, whatever happens: work that was given back or has to wait keeps the job it has.
+// An activity has exactly one job. A released or waiting activity keeps its job.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Backend, definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
@@ -21,7 +21,7 @@ it.each(backends)(
       return query(...given);
     }) as typeof hot.query;
     const prompts = ["A", "B", "C", "D"].map((name) => `PROMPT_${name}["Prompt: User P"]`);
-    // A slot takes the ordinary way once a second: it has all the time it needs.
+    // Once a second a slot enqueues instead of claiming ahead. The stopped clock prevents that.
     const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now());
     const run = await mill.run({ "a.md": workflow(`START --> ${prompts.join(" --> ")}`, { "User P": "Say it." }) });
     clock.mockRestore();
@@ -31,7 +31,7 @@ it.each(backends)(
       [run.id],
     );
     expect(rows).toEqual(prompts.map(() => ({ claim: 1, takeovers: 0, enqueues: 1 })));
-    // The first came by its spec.
+    // The first activity came through its own job.
     expect(claims).toBe(1);
     await mill.close();
   },

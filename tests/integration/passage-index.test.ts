@@ -1,4 +1,4 @@
-// Passages that pgvector finds: the same, in the same order, as by the scan. On PGlite, which has the real extension.
+// A search with pgvector finds the same passages in the same order as a scan. On PGlite, which has the real extension.
 import { unitBytes } from "@markmill/llm";
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
@@ -24,7 +24,7 @@ afterAll(async () => {
   await postgres?.stop();
 });
 
-/** The same numbers in every run. */
+/** The same numbers in every run of the test. */
 let state = 1;
 const chance = () => {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -114,7 +114,7 @@ it("a deleted passage is deleted from the index, and an empty scope leaves nothi
   expect(await indexed("going")).toBe(126);
   await query("delete from passages where root_id = 'first'");
   expect(await indexed("going")).toBe(6);
-  // Fewer than were asked for: the scan says that there are no more.
+  // The search returns fewer than requested, so the scan must find no more either.
   expect(await nearest("going", kept, 10)).toHaveLength(6);
   await query("delete from passages where root_id = 'second'");
   await fill();
@@ -123,7 +123,7 @@ it("a deleted passage is deleted from the index, and an empty scope leaves nothi
 
 it("scopes in one index do not see each other", async () => {
   const [same = drawn(8)] = several(1);
-  // With those of the other tests, more than the index looks through at once for a hundred.
+  // With the passages of the other tests these are more than the index reads at once for a hundred results.
   await insert({ scope: "shared", tenant: "other", vectors: [same, ...several(inject("thorough") ? 1_000 : 300)] });
   await insert({ scope: "shared", vectors: several(101) });
   await fill();
@@ -166,7 +166,7 @@ it("without the extension a search scans and loses nothing, and with it the inde
   expect(await passageSearchOf(postgres.database)).toMatchObject({ by: "pgvector" });
   expect(await fill()).toBeGreaterThan(400);
   expect(await nearest("filled", asked)).toEqual(before);
-  // A role that may not read the index, or not all of it, scans.
+  // A role that may not read the whole index scans.
   expect(await asPlain(() => nearest("filled", asked))).toEqual(before);
   await query(
     "grant usage on schema markmill_index to plain; grant select on markmill_index.indexed_passages to plain",
@@ -175,7 +175,7 @@ it("without the extension a search scans and loses nothing, and with it the inde
   expect(await asPlain(() => nearest("filled", asked))).toEqual(before);
 });
 
-/** As a role that may use the tables and make nothing. */
+/** Connects as a role that may use the tables and create nothing. */
 async function asPlain<Result>(act: (client: PoolClient) => Promise<Result>): Promise<Result> {
   await query("set role plain");
   const client = await postgres.database.hot.connect();

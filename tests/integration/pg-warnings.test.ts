@@ -1,5 +1,5 @@
-// A client of pg that is asked while it answers queues the question, warns, and will refuse it in its next major version. Everything that
-// talks to Postgres, BullMQ included, is put to work here, its connections are broken, and nobody may have done that.
+// A busy pg client queues the next query and warns. Its next major version will refuse it. The test uses everything that talks to
+// Postgres, BullMQ included, breaks the connections, and expects no such warning.
 
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -69,7 +69,7 @@ it("the queue's connections answer one query after the other, where a plain clie
   };
   expect(await ask(new PatientClient({ connectionString: mill.databaseUrl }))).toEqual([0, 1, 2, 3, 4]);
   expect(busy()).toEqual([]);
-  // The warning is what this test waits for: it comes once in a process.
+  // The test expects this warning, which Node prints once per process.
   await ask(new Client({ connectionString: mill.databaseUrl }));
   expect(busy()).toHaveLength(1);
 });
