@@ -1,4 +1,4 @@
-/** Who may take an activity whose lease is over: it depends on whether its holder is dead, paused, or has given the activity up. */
+/** Who may claim an activity after its lease: that depends on whether its holder was killed, is paused, or gave the activity up. */
 
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
@@ -50,7 +50,7 @@ async function presences(): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** The connection of a paused worker: it is there, and nothing comes through it. */
+/** The connection of a paused worker is open, and carries no data. */
 async function pausedWorker(): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: database.url, application_name: "markmill leases" });
   await client.connect();
@@ -94,7 +94,7 @@ it("a prompt that a living worker has given up can be claimed after its lease", 
   keeper = createLeaseKeeper({ database: holder.database, leaseMs, worker: "holder", onError });
   await until(async () => (await presences()) === 1);
   const claim = await overdue(0);
-  // The next round renews what the worker holds, and this prompt is not among it.
+  // The next round renews the leases that the worker holds, and this prompt is not among them.
   await until(async () => (await claim()) === "claimed");
 });
 
@@ -129,7 +129,7 @@ it("the database server is configured to notice a lost host of a worker within s
   );
   const { rows: over } = await client.query<{ tcp: boolean }>("select inet_client_addr() is not null as tcp");
   await client.end();
-  // Over a local socket there is nothing to notice, and the server says 0.
+  // A local socket has no lost host, and the server reports 0.
   const bounds = {
     tcp_keepalives_idle: 3,
     tcp_keepalives_interval: 2,

@@ -1,4 +1,4 @@
-// The shape of a deployment: what compose's own schema and compose itself say of the file, and what both cannot know.
+// The deployment file: checks by compose's own schema and by compose itself, and facts that both cannot check.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,11 +48,11 @@ function service(name: string): z.output<typeof serviceSchema> {
   return found;
 }
 
-/** As compose fills it in once every required value is given, and nothing else. */
+/** The file as compose fills it in with exactly the required values. */
 const filled = (value: string) => value.replace(/\$\{(\w+):\?[^}]*\}/g, "given").replace(/\$\{\w+:-([^}]*)\}/g, "$1");
 
 const ours = ["migrate", "api", "worker", "supervisor"];
-/** Variables of programs that are not ours: secret, or not. */
+/** Variables of foreign programs, secret or not. */
 const ofOthers: Readonly<Record<string, Readonly<Record<string, "secret" | "open">>>> = {
   postgres: { POSTGRES_USER: "open", POSTGRES_DB: "open", POSTGRES_PASSWORD: "secret" },
   redis: { REDISCLI_AUTH: "secret" },
@@ -65,15 +65,15 @@ const ofOthers: Readonly<Record<string, Readonly<Record<string, "secret" | "open
   "sandbox-engine": {},
   "sandbox-image": {},
 };
-/** Ends after it has done its part. */
+/** Services that end after their task. */
 const once = ["migrate", "sandbox-image"];
-/** What an operator may choose otherwise. */
+/** Values that an operator may change. */
 const choices = ["SANDBOX", "SANDBOX_HOSTS"];
 
-/** null: nobody reads it. */
+/** null: no process reads it. */
 function kindOf(name: string, variable: string): "secret" | "open" | null {
   if (!ours.includes(name)) return ofOthers[name]?.[variable] ?? null;
-  // No .env may set it, so that it is no setting (packages/config/src/trust-everything.ts).
+  // No .env file may set it, so it is no setting (packages/config/src/trust-everything.ts).
   if (variable === "MARKMILL_TRUST") return "open";
   const known = variables.find((one) => one.name === variable);
   return known === undefined ? null : known.secret === true ? "secret" : "open";
@@ -82,7 +82,7 @@ function kindOf(name: string, variable: string): "secret" | "open" | null {
 const scratch = mkdtempSync(join(tmpdir(), "markmill-compose-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** What the Compose Specification's JSON Schema, and a linter's rules about mistakes, have against a file. */
+/** The errors of a file by the JSON Schema of the Compose Specification and by a linter's rules. */
 function complaintsOf(compose: string): string[] {
   const file = join(scratch, "docker-compose.yml");
   writeFileSync(file, compose);
@@ -134,7 +134,7 @@ describe("docker-compose.yml", () => {
         redis: { condition: "service_healthy" },
       });
     }
-    // It serves without the queue.
+    // This service works without the queue.
     expect(service("api").depends_on).toEqual({
       migrate: { condition: "service_completed_successfully" },
       postgres: { condition: "service_healthy" },
@@ -180,7 +180,7 @@ describe("docker-compose.yml", () => {
       const read = z.object({ services: z.record(z.string(), z.unknown()) }).parse(parse(whole));
       for (const name of ours) expect(read.services).toHaveProperty(name);
     }
-    // Of the others another test says that they are asked for in the same way; each look costs seconds.
+    // Another test checks that the other settings are required in the same way. Each check costs seconds.
     for (const left of values.slice(-1)) {
       const { status, said } = config(values.filter((one) => one !== left));
       expect(status).not.toBe(0);
@@ -272,7 +272,7 @@ describe("docker-compose.yml", () => {
     expect(having("sandbox-engine")).toEqual(["sandbox-engine"]);
     expect(Object.keys(services).filter((name) => services[name]?.privileged === true)).toEqual(["sandbox-engine"]);
     expect(text).not.toContain("/var/run/docker.sock");
-    // It may come later than the workers: they do not wait for it.
+    // The engine may start later than the workers, which do not wait for it.
     expect(Object.keys(service("worker").depends_on ?? {})).not.toContain("sandbox-engine");
   });
 

@@ -1,4 +1,4 @@
-/** What a queue has to do on every backend. */
+/** The behaviour of a queue on every backend. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -171,7 +171,7 @@ export function behaves(
   });
 
   it("keeps no finished job on queues with hand-over, 100 on others, and 500 failed ones", async () => {
-    // Postgres: those that end at the same time do not see each other, until the next one ends.
+    // On Postgres, jobs that end at the same time do not see each other until the next one ends.
     const concurrency = 10;
     const about = (count: number) => expect.toSatisfy((kept: number) => kept >= count && kept < count + concurrency);
     const handled = { control: 0, prompt: 0, execute: 0 };

@@ -55,7 +55,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     const handle: Handler = async ({ jobId }, enqueue) => {
       heard.push(jobId);
       if (jobId === slow) {
-        // Nothing is answered until the handler has enqueued.
+        // Redis answers nothing until the handler has enqueued.
         await server.freeze();
         void redis.ping().then(() => order.push("Redis answers"));
       }
@@ -71,7 +71,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await expect.poll(() => heard).toEqual(chain.map(jobId));
     await Promise.all(servings.map((serving) => serving.close()));
     await expect.poll(() => order).toEqual(["the handler has enqueued", "Redis answers"]);
-    // A job is enqueued when it is first spoken of, and let go when it is last.
+    // The first mention of a job enqueues it, and the last one completes it.
     const enqueued = (one: JobSpec) => said.findIndex((text) => text.includes(jobId(one)));
     const done = (one: JobSpec) => said.findLastIndex((text) => text.includes(jobId(one)));
     const told = chain.flatMap((one, index) => {
@@ -84,7 +84,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     });
     for (const { enqueued, done, handed } of told) {
       expect(enqueued).toBeGreaterThan(-1);
-      // What is handed over is enqueued and let go by the same script.
+      // One script enqueues the next job and completes the finished one.
       if (handed) expect(enqueued).toBe(done);
       else expect(enqueued).toBeLessThan(done);
     }
@@ -104,7 +104,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     await gathering.ping();
     const before = await readsOf();
     await say(0, 50);
-    // This one, and the second INFO.
+    // One read is for this write, and one for the second INFO.
     expect((await readsOf()) - before).toBe(2);
 
     const cutWhileCorked = say(50, 60);
@@ -114,7 +114,7 @@ describe.skipIf(!withRedis)("a queue on Redis", () => {
     const around = [say(70, 80), admin.client("KILL", "ID", id), say(80, 90)];
     await Promise.all(around);
     await say(90, 100);
-    // What was said to a connection that is cut is said again: at least once each, the first time in order.
+    // Commands to a cut connection are sent again: each at least once, the first time in order.
     expect([...new Set(await admin.lrange("said", 0, -1))]).toEqual(
       Array.from({ length: 100 }, (_, index) => `${index}`),
     );
@@ -298,7 +298,7 @@ describe("a queue on Postgres", () => {
     through.password = at.password;
     const errors: unknown[] = [];
     const backend = { kind: "postgres", url: through.href } as const;
-    // It is prepared while all is well; what follows has a pool of its own.
+    // The queue is prepared before the cuts. Later connections belong to another pool.
     const queues = await openQueues({ backend, onError: (error) => errors.push(error) });
     cutting = true;
     const heard: string[] = [];
@@ -307,10 +307,10 @@ describe("a queue on Postgres", () => {
       return { do: "done" };
     });
     const one = spec({ queue: "prompt" });
-    // Told back as not enqueued.
+    // The job is returned, because it was not enqueued.
     expect(await queues.enqueue([one])).toEqual([one]);
     await expect.poll(() => cut).toBeGreaterThan(2);
-    // It asks again and again, and each time there is a connection to be cut: it does not spin.
+    // The worker connects again and again, and waits in between: there is no busy loop.
     const [before, told] = [cut, errors.length];
     await expect.poll(() => cut).toBeGreaterThan(before + 5);
     expect(errors.length - told).toBeLessThan(10 * (cut - before));

@@ -1,4 +1,4 @@
-// Runs that wait for a place of their tenant, on a real store and without workers: what is admitted, in which order, and what is not.
+// Runs that wait for a slot of their tenant, on a real store and without workers: which runs start, and in which order.
 
 import type { Node } from "@markmill/engine";
 import { type AdmittedRuns, admitAtOnce, admitRuns, quietActivities, readyJobs } from "@markmill/store/machine";
@@ -69,7 +69,7 @@ it.each([
   await cancel(ids[3]);
   const admitted = await admit();
   expect(enqueued(admitted)).toEqual(ids.slice(4, 6));
-  // What they enqueue is what they have ready.
+  // The jobs are those of the ready activities.
   expect(admitted.jobs).toEqual(await readyJobs(store.database.calm, ids.slice(4, 6)));
   expect(await queued(ids.slice(4))).toEqual([false, false, true]);
   for (const id of ids.slice(0, 6)) await cancel(id);
@@ -80,7 +80,7 @@ it.each([
 it("a start that arrives while others are queued is queued behind them", async () => {
   const ids = idsOf(await start(5));
   for (const id of ids.slice(0, 3)) await cancel(id);
-  // What is known of the tenant is asked anew after a moment.
+  // The figures of the tenant are cached for a moment.
   await new Promise((resolve) => setTimeout(resolve, 60));
   const [late] = await start(1);
   expect(late?.jobs).toEqual([]);
@@ -121,7 +121,7 @@ it("a run that waits for a person frees its slot, and does not block the queue",
 it("runs of a class have their own slots", async () => {
   await openBudget(store.database, "class", { nanodollars: null, tokens: null }, "batch");
   await start(places, { budgets: ["class"] });
-  // What is known of the tenant is asked anew after a moment.
+  // The figures of the tenant are cached for a moment.
   await new Promise((resolve) => setTimeout(resolve, 60));
   const others = await start(places + 1);
   expect(others.map(({ jobs }) => jobs.length)).toEqual([1, 1, 1, 0]);
@@ -182,7 +182,7 @@ it("two supervisors that both believe to lead start no run twice", async () => {
 
 it("a tenant without a configured limit has twice the slots of the living workers", async () => {
   const open = await openStore({ url: database.url, worker: "two" });
-  /** The living ones are heard of for an hour: a slow machine changes nothing. */
+  /** The living workers had a heartbeat within the last hour, so that a slow machine changes nothing. */
   const works = async (id: string, slots: number, heard: string) => {
     await beat(store.database, { id, host: "h", info: { slots } });
     await store.database.calm.query(

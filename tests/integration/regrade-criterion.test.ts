@@ -1,4 +1,4 @@
-/** A criterion alone is graded anew: one question about it, all other marks stand, and every try is kept. */
+/** A regrade of one criterion: one question about it, all other marks stay, and every grading attempt is kept. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { gradableClass, gradingFlow } from "../support/graded-class.ts";
 import { type Mill, startMill } from "../support/mill.ts";
@@ -8,7 +8,7 @@ const quote = { file: "main.js", line: 1, quote: "const total = add(1, 2)" };
 const names = (level: string) => ({ comment: `${level} names`, evidence: [quote], level, confidence: 0.9 });
 const pure = { comment: "No side effects.", evidence: [quote], met: true, confidence: 0.9 };
 const reply = (criteria: object) => ({ reply: JSON.stringify({ criteria, nextSteps: [] }), verbatim: true });
-// A question with both criteria is the first one; about names alone it is the later one.
+// The first question has both criteria. The later one has names only.
 const script = JSON.stringify({
   rules: [
     { name: "whole", when: { pattern: "- names: [^]*- pure: " }, ...reply({ names: names("fair"), pure }) },
@@ -65,7 +65,7 @@ it("a regrade of one criterion grades that criterion only, and other marks, comm
   ]);
   expect(await batches.work(id, second?.key ?? "")).toMatchObject({ tries: 1, grade: { total: 2 } });
 
-  // Once more, on top of the one before.
+  // Another regrade follows the one before.
   await batches.regrade(id, { keys: [first?.key ?? ""], criterion: "pure" });
   await until(async () => (await batches.get(id))?.counts.succeeded === 2);
   expect((await batches.work(id, first?.key ?? ""))?.proposal?.grade.criteria).toMatchObject([

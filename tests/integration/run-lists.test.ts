@@ -88,7 +88,7 @@ describe("lists of runs by the value of a variable", () => {
     let due = jobs;
     for (const value of [short, long, short]) {
       await holds(value);
-      // The other process knows only what was written.
+      // The other process sees only what was written.
       expect((await claimed(other, only(due))).run.state.variables.M).toBe(value);
       due = (await perform(store, only(due))).jobs;
     }

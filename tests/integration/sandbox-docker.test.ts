@@ -24,9 +24,9 @@ describe.skipIf(!available)("the docker sandbox", () => {
   let image = "";
   let docker: Docker;
   let sandbox: DockerSandbox;
-  /** For those that leave it as it was. Not of those that are counted. */
+  /** Shared by the tests that do not change it. Counted tests have their own. */
   let shared: Session;
-  /** Left alone first, so that its lease runs out while the others are tried. */
+  /** This session gets no calls from the start, so that its lease expires during the other tests. */
   let orphan: ReturnType<typeof leaveOrphan>;
   const opened: string[] = [];
 
@@ -47,7 +47,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
     await sandbox?.close();
   });
 
-  /** What this file makes, and counts: other files use the same engine. */
+  /** Labels of this file's containers, because other files use the same engine. */
   const app = `markmill-test-${process.pid}`;
   const spec = (id: string, more: Parameters<typeof sessionSpec>[1] = {}, as = app) => {
     const plain = sessionSpec(id, more);
@@ -77,7 +77,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
       .then(({ State }) => State.Running)
       .catch(() => false);
 
-  /** A session whose worker has ended, and whether it lived 25 s later. Not of those that are counted. */
+  /** A session whose worker has ended, and whether it was alive 25 s later. It is not among the counted ones. */
   async function leaveOrphan() {
     const other = await createDockerSandbox({ hosts: [host], images: [image] });
     const plain = sessionSpec(`orphan-${randomBytes(6).toString("hex")}`);
@@ -100,7 +100,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
         for (let turn = 0; turn < 3; turn += 1) {
           asked.mockClear();
           expect((await session.run({ kind: "python", text: ask })).output).toContain("from main");
-          // The engine reports the end of an exec late when an earlier one's streams are still held: it is asked again and again.
+          // The engine reports the end of an exec late if streams of an earlier exec are open. It is asked again and again.
           expect(asked.mock.calls.length).toBeGreaterThan(0);
           expect(asked.mock.calls.length).toBeLessThan(30);
         }
@@ -118,7 +118,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
     it("cannot read the memory or list the descriptors of its runner", async () => {
       const look = `for p in /proc/[0-9]*; do for f in mem environ maps; do head -c 1 $p/$f >/dev/null 2>&1 && echo "read $p/$f"; done; ls $p/fd >/dev/null 2>&1 && echo "listed $p"; done; true`;
       const { output } = await sh(shared, `bash -c '${look}' | grep -v "/proc/$BASHPID/"`);
-      // Its own children only: two programs of the pipe.
+      // The only children are the two programs of the pipe.
       expect(output.match(/^listed/gm)?.length ?? 0).toBeLessThanOrEqual(2);
       expect(
         (
@@ -140,7 +140,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
         NetworkMode: "none",
         CapDrop: ["ALL"],
         Privileged: false,
-        // The memory, and what workspace, /tmp and /dev/shm can hold.
+        // The sum of the memory and of the limits of workspace, /tmp and /dev/shm.
         Memory: (192 + 3 * 32) * 1024 * 1024,
         MemorySwap: (192 + 3 * 32) * 1024 * 1024,
         NanoCpus: 1e9,
@@ -275,7 +275,7 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
             .inspect()
             .then(({ Id }) => Id),
         ];
-        // More than were waiting.
+        // More sessions than waiting containers.
         const more = inject("thorough") ? 3 : 2;
         for (let turn = 0; turn < more; turn += 1) {
           const session = await pooled.open(spec(newId()));
@@ -375,7 +375,7 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
   it("a session ends within a minute of its last worker's end, without outside help", async () => {
     const { session, lived } = await orphan;
     expect(lived).toBe(true);
-    // A minute after the last look of anybody: whoever lists an engine's sessions, as other files may, lets them live on.
+    // The session ends a minute after its last use. A list of an engine's sessions, as in other files, counts as a use.
     await expect.poll(() => isRunning(session), { timeout: 200_000, interval: 1000 }).toBe(false);
     await sandbox.remove(session.id);
   });

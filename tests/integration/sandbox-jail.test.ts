@@ -28,7 +28,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
   let sandbox: JailSandbox;
   const opened: string[] = [];
 
-  /** Left alone first, so that its lease runs out while the others are tried. */
+  /** This session gets no calls from the start, so that its lease expires during the other tests. */
   let orphan: ReturnType<typeof leaveOrphan>;
 
   beforeAll(async () => {
@@ -58,7 +58,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
   const read = async (session: Session, text: string) => (await sh(session, text)).output;
   const recordOf = (id: string, place = root): { uid?: number; holder: { pid: number } } =>
     JSON.parse(readFileSync(join(place, id, "session.json"), "utf8"));
-  /** As root a session's uid on the host is its own; an ordinary user's sessions are known by their first processes. */
+  /** Under root a session has its own uid on the host. Sessions of an ordinary user are found by their first processes. */
   const processesOf = (records: readonly ReturnType<typeof recordOf>[]) => {
     const uids = new Set(records.map(({ uid }) => String(uid)));
     const pids = new Set(records.map(({ holder }) => String(holder.pid)));
@@ -73,10 +73,10 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
     });
   };
 
-  /** A session whose worker was killed, and how many processes of it lived 25 s later. */
+  /** A session whose worker was killed, and the number of its processes 25 s later. */
   async function leaveOrphan() {
     const id = `orphan-${randomBytes(6).toString("hex")}`;
-    // In a place of its own: whoever lists the sessions of one lets them live on.
+    // It has its own root directory, because a list of a root's sessions keeps them alive.
     const place = await mkdtemp(join(tmpdir(), "markmill-jail-"));
     const child = spawn(process.execPath, [worker, place, "hold", id], { stdio: ["ignore", "pipe", "inherit"] });
     await once(createInterface(child.stdout), "line");
@@ -111,12 +111,12 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     });
   });
 
-  /** Whether the account nobody can read this checkout and the runtime; a checkout under a private home cannot be. */
+  /** Whether the user nobody can read this checkout and the runtime. It cannot read a checkout in a private home. */
   const nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
   const asNobody = isRoot && spawnSync("setpriv", [...nobody, process.execPath, "--check", worker]).status === 0;
 
-  // As root this machine may have cgroups; the second row is what an ordinary user gets. What the first one limits is tried with the port
-  // (sandbox-conformance-jail), and all probes on the second one by an ordinary user, below.
+  // Root may have cgroups on this machine. The second row is the jail of an ordinary user. sandbox-conformance-jail tests the limits of the
+  // first row, and an ordinary user runs all probes of the second row, below.
   describe.each([
     {
       walls: "as the machine offers",
@@ -143,11 +143,11 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       "pass the self-test: every probe is refused, every control works, nothing is left",
       { timeout: 480_000 },
       async () => {
-        // Without wishes of ours that is the jail which the command tries, once for all files of a run.
+        // Without options this is the jail of the command's self-test, which runs once for all files of a test run.
         const report = byCommand ? await reportOfCommand() : await runSelfTest(limited);
         expect(judgeSelfTest(report)).toEqual({ safe: true, failures: [] });
         expect(report.probes.length).toBeGreaterThanOrEqual(40);
-        // The list in docs/security.md is made of these.
+        // The list in docs/security.md is built from these.
         expect(report.probes.map(({ name }) => name)).toEqual(probeAreas.flatMap(({ names }) => names));
         expect((await limited.list()).filter(({ id }) => id.startsWith("selftest-"))).toEqual([]);
       },
@@ -218,7 +218,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
         records.push(recordOf(session.id));
         await session.end();
       }
-      // What launched a session ends a moment after it.
+      // The process that started a session ends a moment after it.
       await expect.poll(() => processesOf(records)).toEqual([]);
       const mounts = readFileSync("/proc/self/mountinfo", "utf8");
       expect(mounts.match(/^.* - tmpfs (sandbox|workspace|programs|masked) .*$/gm)).toBeNull();
@@ -266,7 +266,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       });
       const lines = await runWorker([own, "run", "user-1", "pwd; cat lib/data.txt; id -u"], ["setpriv", ...nobody]);
       expect(lines).toEqual([{ attached: false }, { exitCode: 0, output: "/workspace\nseven\n1000\n" }]);
-      // A checkout below /tmp, which the jail covers, with a space in its path.
+      // The path of the checkout is below /tmp, which the jail covers, and has a space.
       const program = join(own, "my program");
       await writeFile(program, "#!/bin/bash\necho lent\n", { mode: 0o755 });
       const lent = await runWorker([own, "run", "user-2", "lent", program], ["setpriv", ...nobody]);
@@ -284,7 +284,7 @@ async function reportOfCommand(): Promise<SelfTestReport> {
   return JSON.parse(stdout);
 }
 
-/** Runs the second worker to its end and gives what it said. */
+/** Runs the second worker to its end and returns its output. */
 async function runWorker(args: readonly string[], before: readonly string[] = []): Promise<unknown[]> {
   const [program = "", ...rest] = [...before, process.execPath, worker, ...args];
   const child = spawn(program, rest, { stdio: ["ignore", "pipe", "inherit"] });
