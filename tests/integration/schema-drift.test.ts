@@ -1,5 +1,5 @@
-// A migrated database is what the schema files say: tables, columns, types, nullability, defaults, indexes, constraints, sequences. Postgres
-// itself compares: one database is migrated, the other made from the schema, and both describe themselves.
+// A migrated database equals the schema files: tables, columns, types, nullability, defaults, indexes, constraints, sequences. Postgres
+// compares: one database is migrated, the other is created from the schema, and both describe themselves.
 import { readFileSync } from "node:fs";
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import pg from "pg";

@@ -1,4 +1,4 @@
-// One file of a session, read and written by our own program: the same on every adapter.
+// Our own program reads and writes single files of a session, in the same way on every adapter.
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -52,9 +52,9 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     if (root !== "") await rm(root, { recursive: true, force: true });
   });
 
-  // A jail without cgroups has other limits and ends processes in another way; its files are those of every jail.
+  // A jail without cgroups has other limits and another end of processes. Its files are those of every jail.
   const ofFiles = it.skipIf(!available || (kind === "jail without cgroups" && !inject("thorough")));
-  // What the program that reads and writes decides, which is the same in every sandbox.
+  // The program that reads and writes decides this, in the same way in every sandbox.
   const ofProgram = it.skipIf(!available || (kind !== "jail" && process.platform === "linux" && !inject("thorough")));
   const open = async () => {
     const id = `f-${randomBytes(6).toString("hex")}`;

@@ -1,4 +1,4 @@
-/** A run's sandbox session over its life: shared by its commands, rebuilt when it was lost, gone when the run is over. */
+/** The sandbox session of a run: its commands share it, it is rebuilt after a loss, and it is deleted after the run. */
 
 import { hostname } from "node:os";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
@@ -28,7 +28,7 @@ const quiet = { info: () => undefined, warn: () => undefined, error: () => undef
 
 describe.skipIf(jail !== null)("the session of a run", () => {
   let mill: Mill;
-  /** What the sandbox says of a session that is gone. */
+  /** The sandbox's error for a lost session. */
   let overfilled = false;
   beforeAll(async () => {
     mill = await startMill({
@@ -101,7 +101,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
       status: "failed",
       reason: { code: "OUTCOME_UNKNOWN", message: expect.stringContaining("left running") },
     });
-    // What used the session's memory up may have been that process: a student's program does not end its own judgement so.
+    // This process may have filled the session's memory. A student's program must not end its own judgement in this way.
     const filled = await mill.start({ "a.md": workflow(chart) });
     await waiting(filled);
     overfilled = true;
@@ -189,12 +189,12 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     const open = await mill.start(asking(""));
     await waiting(over);
     await waiting(open);
-    // The session of another test may just be ending.
+    // The session of another test may still be ending.
     const left = async () => {
       const there = new Set((await mill.sandbox.list()).map(({ id }) => id));
       return [over, open].filter((id) => there.has(id));
     };
-    // Cancelled by somebody who has no sandbox: nobody ends the session.
+    // The caller has no sandbox, so the cancellation does not end the session.
     await cancelRun(mill.store, over, "over");
     expect(await left()).toEqual([over, open]);
     await reapSessions(mill.store.database, mill.sandbox, { app: "markmill-other", host: "elsewhere" }, quiet);

@@ -1,4 +1,4 @@
-/** A short id that was printed once names its run, or its class, for ever: here and at a server, and by an index. */
+/** A printed short id names its run or class for ever, here and at a server, and through an index. */
 
 import { createClient } from "@markmill/contract";
 import type { PoolClient } from "pg";
@@ -39,7 +39,7 @@ const flow = definition({ main: onePrompt });
 const ours = () => store.as(defaultTenant);
 const both = () => [ours(), remote];
 
-/** Bare rows; their ids begin later than those of what was made before. */
+/** Bare rows with ids that start after those of earlier rows. */
 async function manyRuns(count: number, tenant: string): Promise<void> {
   await query(
     `insert into runs (id, root_id, tenant, definition_hash, program, name, status, phase, epoch, rev, kept, depth)
@@ -50,7 +50,7 @@ async function manyRuns(count: number, tenant: string): Promise<void> {
   await query("analyze runs");
 }
 
-/** Rows that the statements of `act` read, by the plans that Postgres has for them. */
+/** The rows that the statements of `act` read, by Postgres's plans for them. */
 async function rowsRead(act: () => Promise<unknown>): Promise<{ readonly statements: number; readonly rows: number }> {
   const { calm } = store.database;
   const seen: { text: string; values: unknown[] }[] = [];

@@ -1,4 +1,4 @@
-// What the store keeps when connections fall silent, many processes move one run, work is taken back and holders are late.
+// The store under silent connections, many processes on one run, cancelled activities and late holders.
 import { connect, createServer, type Socket } from "node:net";
 import type { Node } from "@markmill/engine";
 import pg from "pg";
@@ -52,7 +52,7 @@ async function column<Value>(text: string, ...values: unknown[]): Promise<Value[
 
 const end: Node = { kind: "end", outcome: "success" };
 
-/** Prompts that start together; the run ends with the last. */
+/** Prompts that start together; the run ends with the last one. */
 function crowd(size: number) {
   const names = Array.from({ length: size }, (_, i) => `p${i}`);
   const nodes = Object.fromEntries(
@@ -87,7 +87,7 @@ const mapOf = (each: Extract<Node, { kind: "map" }>["each"]) =>
   );
 
 describe("a database connection that stops answering", () => {
-  /** Passes everything on, until `swallow`: then the connections there are fall silent, and new ones work. */
+  /** Forwards everything until `swallow`. Then existing connections carry no data, and new ones work. */
   async function openProxy(url: string) {
     const target = new URL(url);
     const directory = target.searchParams.get("host");
@@ -232,13 +232,13 @@ describe("cancelled items of a map", () => {
     const alone = await freshDatabase();
     const admin = new pg.Client({ connectionString: alone.url });
     await admin.connect();
-    // A deadlock is broken after this time, and one of the two is repeated. Where we may not set it, the server's own holds.
+    // Postgres breaks a deadlock after this time, and one of the two is repeated. If we may not set it, the server's own time applies.
     await admin.query(`alter database "${alone.name}" set deadlock_timeout = '100ms'`).catch(() => undefined);
     const [ending, cancelling] = await Promise.all(
       ["ending", "cancelling"].map((worker) => openStore({ url: alone.url, worker })),
     );
     if (ending === undefined || cancelling === undefined) throw new Error("no stores");
-    // Between two rows that a statement locks the other has time to lock one of them.
+    // Between two rows that one statement locks, the other statement has time to lock one of them.
     await admin.query(`create function dawdle() returns trigger language plpgsql as
       'begin perform pg_sleep(0.02); return new; end'`);
     for (const table of ["runs", "activities"])
@@ -256,7 +256,7 @@ describe("cancelled items of a map", () => {
       expect(await getRun(ending.database, runId)).toMatchObject({ status: "cancelled" });
     }
     for (const one of [ending, cancelling]) await one.close();
-    // A connection tells the server what it counted when it ends, at the latest.
+    // A connection publishes its statistics at its end at the latest.
     const others = "select 1 from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
     await expect.poll(async () => (await admin.query(others)).rowCount).toBe(0);
     const counted = "select deadlocks::integer from pg_stat_database where datname = current_database()";
@@ -298,7 +298,7 @@ describe("reservations of activities", () => {
     const run = { id: "r", rootId: "r", tenant: defaultTenant };
     await saveCall(store.database, run, { ...reply, key: { ...old, requestHash: "h" } });
     expect(await getBudget(store.database, "fenced")).toMatchObject(held);
-    // The new holder's reply comes second: its call was paid all the same.
+    // The new holder's reply comes second. Its call was paid all the same.
     await saveCall(store.database, run, { ...reply, key: { ...now, requestHash: "h" } });
     expect(await getBudget(store.database, "fenced")).toMatchObject({
       reserved: { nanodollars: 0, tokens: 0 },
@@ -398,7 +398,7 @@ describe("an activity that is claimed ahead", () => {
     expect((await quietActivities(store.database, 0)).map(({ activityId }) => activityId)).toContain(job.activityId);
     const taken = await claimed(other, job);
     expect(taken).toMatchObject({ interrupted: true, activity: { claim: 2 } });
-    // Whoever lost it cannot commit it any more.
+    // The former holder cannot commit it any more.
     if (left.ahead === null) throw new Error("a claim expected");
     const event = succeeded(store, left.ahead, replied);
     expect(await store.commit({ run: left.ahead.run, source: left.ahead.activity, event })).toMatchObject({
@@ -498,7 +498,7 @@ it("a deadline stays if its event was dropped", async () => {
   await new Promise((resolve) => setTimeout(resolve, 20));
   await enforceDeadlines(store);
   expect(await getRun(store.database, runId)).toMatchObject({ status: "doing", phase: "handling.failed" });
-  // By this row the handler's time is over, by its own state it is not: the event is dropped, the deadline is looked at again.
+  // The handler's time is over by this row, and not by its own state. The event is dropped, and the deadline stays for the next check.
   await store.database.calm.query(
     `update runs set deadline = clock_timestamp() - interval '1 second',
        kept = (kept::jsonb || jsonb_build_object('phase', (kept::jsonb -> 'phase') || '{"until": 9e15}'))::json where id = $1`,

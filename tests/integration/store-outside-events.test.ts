@@ -44,12 +44,12 @@ async function count(text: string, ...values: unknown[]): Promise<number> {
   const { rows } = await store.database.calm.query<{ n: number }>(`select count(*) as n from ${text}`, values);
   return rows[0]?.n ?? -1;
 }
-/** The nodes of a program that calls another and is done. */
+/** The nodes of a program that calls another program and ends. */
 const calling = (program: string): Record<string, Node> => ({
   call: { kind: "call", program },
   end: { kind: "end", outcome: "success" },
 });
-/** In ms since 1970. */
+/** The deadline in ms since 1970. */
 async function deadlineOf(runId: string): Promise<number> {
   const text = "select extract(epoch from deadline)::float8 * 1000 as at from runs where id = $1";
   const { rows } = await store.database.calm.query<{ at: number }>(text, [runId]);
@@ -166,7 +166,7 @@ describe("events from outside a run", () => {
     expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
     const [ask] = await openAsks(store.database, runId);
     const { jobs: back } = await answerAsk(store, ask?.activityId ?? 0, "7", null);
-    // The callee has ended, and its caller has not heard of it: the deadline is not looked at before its time.
+    // The callee has ended, and its caller has not processed that yet. The deadline is not checked before its time.
     await store.database.calm.query("update runs set deadline = now() - interval '1 second' where id = $1", [runId]);
     await enforceDeadlines(store);
     expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
@@ -189,7 +189,7 @@ describe("events from outside a run", () => {
     await answerAsk(store, ask?.activityId ?? 0, "7", null);
     await stopRun(store, runId);
     const { rows } = await store.database.calm.query("select steps from runs where id = $1", [runId]);
-    // The call, and the question of the called run.
+    // The steps are the call, and the question of the called run.
     expect(rows).toEqual([{ steps: 2 }]);
     await replaysExactly(runId);
   });
@@ -262,7 +262,7 @@ describe("events from outside a run", () => {
     expect((await perform(store, only(jobs))).jobs).toEqual([]);
     const open = await openAsks(store.database, runId);
     expect(open.map(({ node, text }) => [node, text])).toEqual(asks.map((id) => [id, "read this"]));
-    // The last one first, then the others by two processes at the same time.
+    // The last question is answered first, then the others by two processes at the same time.
     const [a, b, c] = open.map(({ activityId }) => activityId);
     const answers = [await answerAsk(other, c ?? 0, "from c", null)];
     expect(await openAsks(store.database, runId)).toHaveLength(2);

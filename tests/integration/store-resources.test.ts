@@ -186,7 +186,7 @@ describe("a rate limit", () => {
     return slot.kind === "granted" ? slot.waitMs : Number.NaN;
   };
 
-  // What is granted is written down where it is decided: when a slot begins does not depend on when its taker hears of it.
+  // The start of a slot is stored when the slot is granted. It does not depend on when its caller gets the answer.
   const slots = async (act: () => Promise<unknown>) => {
     const { calm } = store.database;
     await calm.query("create table granted (id serial, model text, at timestamptz)");
@@ -214,7 +214,7 @@ describe("a rate limit", () => {
       for (let i = 0; i < 20; i++) waits.push(await waitOf("fast", rate));
     });
     expect(waits.slice(0, 6)).toEqual(Array(6).fill(0));
-    // A slot begins five seconds before what was granted is worked off, at a second for each, or at once where that is over.
+    // A slot starts five seconds before the granted requests are done, at one second each, or at once if that time has passed.
     let until = Number.NEGATIVE_INFINITY;
     for (const [index, { ms }] of begin.entries()) {
       if (waits[index] === 0) expect(ms).toBeGreaterThanOrEqual(until - 5_000);
@@ -406,7 +406,7 @@ describe("a sandbox session", () => {
     ];
     expect(await marks()).toEqual(settled);
 
-    // The worker does so when it finds the session ended after the commands, before it does anything else.
+    // The worker does so first when it finds the session ended after the commands.
     await saveMark(store.database, want.id, "w1", standing, 0, null);
     await beginExecute(store.database, want.id, "w1", 1);
     const checkpoints = createSessionCheckpoints({
