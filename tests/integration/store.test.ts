@@ -48,7 +48,7 @@ async function count(text: string, ...values: unknown[]): Promise<number> {
   const { rows } = await store.database.calm.query<{ n: number }>(`select count(*) as n from ${text}`, values);
   return rows[0]?.n ?? -1;
 }
-/** The nodes of a program that calls another and is done. */
+/** The nodes of a program that calls another program and ends. */
 const calling = (program: string): Record<string, Node> => ({
   call: { kind: "call", program },
   end: { kind: "end", outcome: "success" },
@@ -197,7 +197,7 @@ describe("the commit's precondition", () => {
     expect(jobs).toHaveLength(2);
     const [left, right] = jobs;
     if (left === undefined || right === undefined) throw new Error("two enqueues expected");
-    // Both read the run at the same rev; they commit one after the other, in different processes.
+    // Both read the run at the same rev. They commit one after the other, in different processes.
     const one = await claimed(store, left);
     const two = await claimed(other, right);
     expect(one.run.rev).toBe(two.run.rev);
@@ -246,7 +246,7 @@ describe("the commit's precondition", () => {
     const results = await Promise.allSettled(
       claims.map((claim, i) => {
         const event = succeeded(store, claim, { kind: "done" });
-        // No time Postgres knows.
+        // Postgres has no such time.
         return store.commit({
           run: claim.run,
           source: claim.activity,
@@ -280,7 +280,7 @@ describe("a call of a workflow", () => {
     expect(await count("runs where parent_activity_id = $1", call.activityId)).toBe(1);
     const first = only(both[0].jobs);
     expect(first.parentJob).toBe("job-1");
-    // Whoever comes second, or after a crash before the callee's spec was enqueued, learns what to job.
+    // The second caller gets the job of the callee. So does a caller after a crash before that job was enqueued.
     expect(both[1].jobs).toMatchObject([{ activityId: first.activityId }]);
     expect(await store.claim(call)).toMatchObject({ kind: "stale", jobs: [{ activityId: first.activityId }] });
 
@@ -325,7 +325,7 @@ describe("a call of a workflow", () => {
       event: succeeded(store, held, { kind: "done" }),
     });
     expect(late.kind).toBe("dropped");
-    // A call delivered after the cancellation makes nothing.
+    // A call that is delivered after the cancellation creates nothing.
     expect((await startCall(store, top.run, top.activity, null)).kind).toBe("dropped");
     await expect.poll(() => rows.every(({ id }) => told.has(id))).toBe(true);
     await end();

@@ -1,4 +1,4 @@
-// The supervisor on a real store and a real queue, without workers: every state it has to find is made by hand.
+// The supervisor on a real store and a real queue, without workers. The test creates every state by hand.
 
 import type { JobSpec } from "@markmill/engine";
 import { openQueues, type Queues, type Serving } from "@markmill/queue";
@@ -14,7 +14,7 @@ let database: TestDatabase;
 let store: Store;
 let queues: Queues;
 let supervisor: RunningSupervisor | null;
-/** What holds a job and does not let it go. */
+/** A worker that holds a job until `release`. */
 let serving: Serving | null;
 let released: Promise<void>;
 let release: () => void;
@@ -85,22 +85,22 @@ it("a batch notification after an idle time starts a pass at once, and notificat
     store.database.calm.query("select pg_notify('markmill_batches', n::text) from generate_series(1, $1::integer) n", [
       count,
     ]);
-  // By itself it would look after an hour.
+  // Without a notification the next pass would start after an hour.
   supervise({ admitIdleMs: 3_600_000 });
-  // The first look, and the one after it listens.
+  // After its first pass the supervisor listens.
   await expect.poll(() => looks).toBe(2);
   const gate = Promise.withResolvers<void>();
   held = gate.promise;
   await tell(1);
   await expect.poll(() => looks).toBe(3);
-  // Heard while it looks. They come in a few packets.
+  // Notifications during a pass. They arrive in a few packets.
   await tell(300);
   await pause(200);
   gate.resolve();
   await expect.poll(() => looks).toBeGreaterThan(3);
   await pause(500);
   expect(looks).toBeLessThan(3 + 300 / 10);
-  // Nothing that is heard later is missed.
+  // Later notifications start a pass too.
   const before = looks;
   await tell(1);
   await expect.poll(() => looks).toBeGreaterThan(before);
@@ -161,7 +161,7 @@ describe("a job of a worker whose lease has expired", () => {
     const enqueue = await halfDead("1 minute");
     supervise({ halfDeadMs: 4_000 });
     await pause(600);
-    // Postgres has not answered for long enough yet: its absence may be why the lease is over.
+    // Postgres has not answered for long enough yet. Its outage may be the reason why the lease expired.
     expect(await jobsOf(enqueue)).toBe(1);
     await expect.poll(() => jobsOf(enqueue)).toBe(2);
     await pause(1_000);

@@ -20,7 +20,7 @@ let database: TestDatabase;
 let store: Store;
 let ours: TenantStore;
 let theirs: TenantStore;
-/** Ids of what belongs to the first tenant. */
+/** Ids of things of the first tenant. */
 let known: Awaited<ReturnType<typeof fill>>;
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** One of everything that a tenant can have. */
+/** Creates one of everything that a tenant can have. */
 async function fill(tenant: TenantStore) {
   const { hash: blob } = await tenant.blobs.save(Buffer.from("what was handed in"));
   await tenant.budgets.open("class", { nanodollars: 1_000, tokens: null });
@@ -113,7 +113,7 @@ async function fill(tenant: TenantStore) {
   };
 }
 
-/** All rows there are but the other tenant's own, as text. */
+/** All existing rows as text, without those of the other tenant. */
 async function dump(): Promise<readonly string[]> {
   const { rows: tables } = await store.database.calm.query<{ name: string; tenanted: boolean; batched: boolean }>(
     `select t.table_name as name, coalesce(bool_or(c.column_name = 'tenant'), false) as tenanted,
@@ -136,7 +136,7 @@ async function dump(): Promise<readonly string[]> {
 type Group = Exclude<keyof TenantStore, "tenant">;
 type Methods = { [G in Group]: { [M in keyof TenantStore[G]]: () => Promise<unknown> } };
 
-/** Every method, asked by the other tenant with ids of the first. What an id that does not exist gives stands beside it. */
+/** Every method, called by the other tenant with ids of the first. Beside it stands the answer for an id that does not exist. */
 function foreign(tenant: TenantStore, ids: typeof known): Methods {
   const { definitions, runs, asks, blobs, budgets, usage, models, batches, memory } = tenant;
   const work = memberOf(1).key;
@@ -147,7 +147,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
       source: () => definitions.source(ids.flow.hash),
       versions: () => definitions.versions(ids.flow.name),
       list: () => definitions.list(),
-      // The same content of one's own: the other's stays as it is.
+      // The other tenant stores the same content for itself. The first tenant's copy stays unchanged.
       save: async () => void (await definitions.save({ ...ids.flow, files: { "main.md": "mine" } })),
     },
     runs: {
@@ -207,7 +207,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
     usage: { by: () => usage.by({ kind: "run" }) },
     models: { pauses: () => models.pauses() },
     batches: {
-      // Under the same key, of one's own: the other's stays as it is.
+      // The other tenant has its own under the same key. The first tenant's stays unchanged.
       save: async () =>
         void (await batches.save({ ...(await classOf(tenant, ids.flow, 1)), members: [], works: [], name: "mine" })),
       get: () => batches.get(ids.batch),
@@ -237,7 +237,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
   };
 }
 
-/** The answer, or what the error says without the id that was asked for. */
+/** The answer, or the error's text without the requested id. */
 async function told(act: () => Promise<unknown>): Promise<unknown> {
   try {
     return { answer: (await act()) ?? null };
@@ -247,7 +247,7 @@ async function told(act: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** From the object itself, so that a new method cannot be forgotten. */
+/** The methods come from the object itself, so that a new one cannot be forgotten. */
 function methodsOf(tenant: TenantStore): readonly string[] {
   return Object.entries(tenant).flatMap(([group, methods]) =>
     typeof methods === "string" ? [] : Object.keys(methods).map((method) => `${group}.${method}`),
@@ -290,7 +290,7 @@ describe("another tenant in the store", () => {
           expect.soft(text.includes(id), `${group}.${method} tells ${id}`).toBe(false);
         }
         expect.soft(await dump(), `after ${group}.${method}`).toEqual(before);
-        // An id that is taken cannot be given again; all else is as if it were free.
+        // A used id cannot be given again. In everything else it looks free.
         if (`${group}.${method}` === "runs.create") expect(answer).toEqual({ code: "STORE_ID_TAKEN" });
         else {
           const other = (absent as Record<string, Record<string, () => Promise<unknown>>>)[group]?.[method];

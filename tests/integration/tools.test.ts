@@ -1,4 +1,4 @@
-// Tools that models ask for, from the scripted model over the worker to a real server of tools on loopback, on both queue backends.
+// Model tool calls, from the scripted model through the worker to a real tool server on loopback, on both queue backends.
 import type { HttpTool, Node, Program, Tool } from "@markmill/engine";
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -44,14 +44,14 @@ const toolCallsOf = (runId: string) => mill.store.as(defaultTenant).runs.toolCal
 let mill: Mill;
 let server: ToolServer;
 let inside: ToolServer;
-/** While set, a request of a path is answered only when all these paths were asked for. */
+/** While set, the server answers a request of a path only after all these paths were requested. */
 let meeting: { readonly awaited: Set<string>; readonly all: PromiseWithResolvers<void> } | null = null;
 async function comeTogether(path: string): Promise<void> {
   meeting?.awaited.delete(path);
   if (meeting?.awaited.size === 0) meeting.all.resolve();
   await meeting?.all.promise;
 }
-/** What became of requests that are never answered. */
+/** The outcome of requests that get no answer. */
 const stuck: string[] = [];
 let tools: Record<string, Tool>;
 beforeAll(async () => {
@@ -142,7 +142,7 @@ const failureOf = async (runId: string) => {
 describe("a prompt with tools", () => {
   it("performs tool calls together and returns their results in order, and the thread gets only the answer", async () => {
     const before = mill.requests().length;
-    // One after the other, neither would be answered.
+    // Sequential calls would get no answer.
     meeting = { awaited: new Set(["weather", "slow"]), all: Promise.withResolvers() };
     const ended = await run(prompting("Weather of two cities?"));
     meeting = null;
@@ -199,7 +199,7 @@ describe("a prompt with tools", () => {
     expect(JSON.stringify(entries)).toContain(`failed: ${code}`);
     const main = prompting(text, { toolUse: "outputs", retry: { attempts: 2, baseMs: 10, factor: 1, maxMs: 10 } });
     const needed = await run(main);
-    // Asked once: what is tried again is the tool, where it may pass.
+    // The model is asked once. Only the tool is retried, and only after a transient error.
     expect(needed).toMatchObject({ status: "success", result: "fell", spent: { calls: 1 } });
     const passing = ["TOOL_TIMEOUT", "go err"].some((one) => one === code || one === text);
     expect(needed.tools.map(({ attempt }) => attempt)).toEqual(passing ? [1, 2] : [1]);
@@ -301,7 +301,7 @@ it("a tool's result is reused for the same reply only, not for another reply at 
     beginToolCall(mill.store.database, root, { ...key, requestHash }, { ...other, retried });
   expect(await begin(hash, false)).toMatchObject({ is: "done", result: expect.stringContaining("Bonn") });
   expect(await begin("another", false)).toEqual({ is: "begun" });
-  // Nobody knows what came of it, but who tried to begin it and did not hear.
+  // The outcome is unknown. A worker tried to start it and got no answer.
   expect(await begin("another", false)).toEqual({ is: "unknown" });
   expect(await begin("another", true)).toEqual({ is: "begun" });
 });
@@ -325,7 +325,7 @@ it("a fork of a run whose prompt failed does not repeat tool calls that are requ
     const second = await mill.ended(forked.runId);
     const ends = [first, second].map(({ status, reason }) => [status, reason?.code]);
     expect(ends).toEqual(Array(2).fill(["failed", "TOOL_ROUNDS_EXHAUSTED"]));
-    // The model is asked anew.
+    // The model gets a new request.
     expect(mill.requests().length - before).toBe(2);
     return server.requests(path).length;
   };
@@ -364,7 +364,7 @@ describe("a run that was cancelled during tool calls", () => {
     expect(server.requests("/once")).toHaveLength(1);
     expect((await toolCallsOf(forked.runId)).map(({ name, attempt, state }) => [name, attempt, state])).toEqual([
       ["weather", 0, "done"],
-      // What was in flight is asked for again: an attempt of its own.
+      // The open request is repeated as another attempt.
       ["slow", 2, "done"],
     ]);
   });

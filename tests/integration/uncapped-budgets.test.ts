@@ -1,4 +1,4 @@
-/** Budgets without a cap and endpoints without limits: calls do not wait for each other, and a cap that is set later holds from then on. */
+/** Budgets and endpoints without limits: calls do not wait for each other, and a limit that is set later applies from then on. */
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { writeBudgetCap } from "../../packages/store/src/money/budgets.ts";
@@ -66,7 +66,7 @@ const reply = (of: CallRef, by = store.database) =>
     },
   );
 
-/** A transaction that stands still between two lines, through which the store's own statements go. */
+/** A transaction that pauses between two statements, and through which the store sends its own statements. */
 async function standing(act: (by: Database, client: pg.Client) => Promise<unknown>): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: database.url, options: "-c search_path=markmill,public" });
   await client.connect();
@@ -275,7 +275,7 @@ describe("a limit that is set later", () => {
         }
       }
     };
-    // Once a cap is told to be set, what is used never rises beyond it, or beyond what was used at that moment.
+    // After a limit is set, the used amount never exceeds it, or the amount that was used at that moment.
     const setter = async () => {
       while (!over) {
         const used = ({ spent, reserved }: Pick<Budget, "spent" | "reserved">) =>

@@ -1,4 +1,4 @@
-// Servers that Markmill cannot work with are refused when a process starts, by name: before anything is written, and by every process.
+// Every process refuses unsuitable servers by name at its start, before it writes anything.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -121,7 +121,7 @@ const pgbouncer = await findPgBouncer("Postgres behind a connection pooler");
 describe.skipIf(pgbouncer === null)("PgBouncer before Postgres", () => {
   const ignoring =
     "ignore_startup_parameters=extra_float_digits,options,statement_timeout,idle_in_transaction_session_timeout";
-  /** From 1.21 on it keeps prepared statements apart, whatever session they are run in. */
+  /** Since 1.21 PgBouncer keeps prepared statements apart, in any session. */
   const preparing = Number(pgbouncer?.version.split(".")[1]) >= 21 ? ["max_prepared_statements=100"] : [];
 
   it.each([
@@ -133,7 +133,7 @@ describe.skipIf(pgbouncer === null)("PgBouncer before Postgres", () => {
     if (pgbouncer === null) return;
     const pooler = await startPgBouncer(pgbouncer, postgres, mode, more);
     try {
-      // The second one finds sessions that are open already.
+      // The second process meets sessions that are already open.
       for (const _ of [1, 2]) {
         await expect(openAt(pooler.url("markmill"))).rejects.toMatchObject({
           code: "STORE_POOLER",
@@ -161,7 +161,7 @@ describe.skipIf(pgbouncer === null)("PgBouncer before Postgres", () => {
       try {
         const { status, variables } = await mill.run({ "main.wf.md": greeting });
         expect([status, variables.RESULT]).toEqual(["success", "done"]);
-        // What /health/ready asks.
+        // This is the check of /health/ready.
         await mill.store.probe();
         const { rows } = await mill.store.database.hot.query(
           "select current_setting('search_path') as path, current_setting('enable_seqscan') as scan, current_setting('statement_timeout') as most",
@@ -285,7 +285,7 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
       await redis.config("SET", "maxmemory", "1kb");
       await until(() => errors.includes("QUEUE_FULL"));
       await sleep(1_500);
-      // Without a rest they come by the thousand.
+      // Without a rest there would be thousands.
       expect(errors.length).toBeLessThan(50);
       await redis.config("SET", "maxmemory", "0");
       const spec = {
@@ -361,7 +361,7 @@ async function startSentinel(watched: number) {
   };
 }
 
-/** Old binaries are not at hand: the server before it answers with another `server_version_num`, of the same length. */
+/** Old servers are not available. A proxy answers with another `server_version_num` of the same length. */
 async function pretendVersion(port: number, version: string) {
   const client = new pg.Client({ connectionString: postgres.url("postgres") });
   await client.connect();
