@@ -1,4 +1,4 @@
-// Texts that explode, patterns that take for ever, states from the future, defects: each hurts its own run, and nobody else's.
+// Exploding texts, endless patterns, states of newer versions, defects: each one harms only its own run.
 import { readFile } from "node:fs/promises";
 import type { Node } from "@markmill/engine";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -25,10 +25,10 @@ import {
 import { chain, claimed, definition, onePrompt, only, perform, program, succeeded } from "./store-programs.ts";
 
 const redis = await redisAvailable("value bombs on Redis");
-/** The worker is what is tried here, whichever queue serves it; both in the soak. */
+/** The worker is tested here, on one queue backend, and in the soak on both. */
 const backends: Backend[] = redis ? (inject("thorough") ? ["redis", "postgres"] : ["redis"]) : ["postgres"];
 
-/** The worker's stated bound, of which an idle one takes about 130 MB. */
+/** The worker's documented memory bound. An idle worker uses about 130 MB. */
 const mostMegabytes = 700;
 
 describe.each(backends)("value bombs in one worker on the %s backend", (backend) => {
@@ -125,7 +125,7 @@ describe("errors inside the store", () => {
     for (const { runId } of good)
       expect(await getRun(store.database, runId)).toMatchObject({ status: "doing", rev: 2 });
     expect((await replayRun(store.database, store.definitions, bad.runId)).differences).toEqual([]);
-    // Whatever is delivered again finds nothing to do.
+    // A repeated delivery finds nothing to do.
     expect((await store.claim(only(bad.jobs))).kind).toBe("stale");
   });
 
@@ -166,7 +166,7 @@ describe("errors inside the store", () => {
       [runId],
     );
     expect(rows).toEqual([{ state: "ready", claim: 0, takeovers: 0 }]);
-    // As an old program wrote it: without a number.
+    // An old program wrote the state without a number.
     await store.database.calm.query("update runs set kept = $2 where id = $1", [
       runId,
       text.replace(/^\{"form":\d+,/, "{"),
@@ -176,7 +176,7 @@ describe("errors inside the store", () => {
   });
 
   it("a watch survives foreign notifications, and receives our own", async () => {
-    // A database of its own: what other tests have committed is told late.
+    // It has its own database, because commits of other tests are notified late.
     const alone = await freshDatabase();
     const notifier = await openStore({ url: alone.url });
     const notify = (channel: string, payload: string) =>

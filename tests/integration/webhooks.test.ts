@@ -1,4 +1,4 @@
-// Webhooks over real HTTP: signed, retried, logged, and held to the address rules of tools.
+// Webhooks over real HTTP: signed, retried, logged, and limited to the addresses that tools may reach.
 import { createHmac } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -63,7 +63,7 @@ beforeEach(async () => {
 });
 
 const look = () => tellWebhooks(mill.store.database, loopback.send, () => Date.now());
-/** What waits for its next attempt is due now. */
+/** Makes deliveries that wait for their next attempt due now. */
 const hurry = () => mill.store.database.calm.query("update webhook_deliveries set next_at = clock_timestamp()");
 
 async function makeWebhook(events: readonly ("run.ended" | "batch.ended" | "ask.opened" | "grade.released")[]) {
@@ -92,7 +92,7 @@ it("webhooks report ended runs and batches, opened questions and released grades
   expect(types).toEqual(["ask.opened", "batch.ended", "grade.released", "run.ended", "run.ended", "run.ended"]);
   expect(received.every(({ signed }) => signed)).toBe(true);
   expect(new Set(received.map((one) => one.id)).size).toBe(6);
-  // As the OpenAPI document says, without a field that it does not know.
+  // The payload conforms to the OpenAPI document and has no unknown field.
   for (const { type, whole } of received) {
     expect(webhookBodies[type as keyof typeof webhookBodies].parse(whole), type).toEqual(whole);
   }
@@ -129,7 +129,7 @@ it("a webhook is sent again under the same id until it succeeds, and each respon
 it("a webhook is sent again under the same id after a crash before its result was stored, and status 410 ends it", async () => {
   const { owner, id } = await makeWebhook(["run.ended"]);
   const { id: delivery } = await owner.testWebhook({ params: { id } });
-  // The process dies after the answer, before it is noted.
+  // The process is killed after the answer and before the answer is stored.
   await expect(
     tellWebhooks(
       mill.store.database,
