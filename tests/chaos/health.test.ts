@@ -1,4 +1,4 @@
-/** What a deployment's processes say of themselves, and write to their logs, while their servers come and go under load. */
+/** The health reports and logs of a deployment's processes while their servers stop and start under load. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
@@ -30,7 +30,7 @@ interface Said {
 const replies = `rules: [{ when: { text: "Greet Ada" }, reply: late, delay: 4s }]
 default: { reply: hello, delay: 200ms }
 `;
-/** So many runs are under way when a server goes. */
+/** The number of runs that are open when a server stops. */
 const load = 40;
 
 interface LogLine {
@@ -42,7 +42,7 @@ interface LogLine {
 const roles = ["worker", "supervisor", "api"] as const;
 const there = await redisAvailable("the health of processes while Redis comes and goes");
 
-/** Between the processes and Postgres: what stands for a network that breaks. */
+/** A proxy between the processes and Postgres, which acts as a broken network. */
 async function breakable(url: string) {
   const through = new URL(url);
   const { hostname, port, searchParams } = through;
@@ -111,7 +111,7 @@ describe.skipIf(!there)("the health endpoints of worker, supervisor and API", ()
     if (method === "HEAD") return { status: answer.status, ok: answer.ok, components: {} };
     return { status: answer.status, ...((await answer.json()) as Omit<Said, "status">) };
   }
-  /** Of worker, supervisor and API: the status of /health/ready and the code of a component. */
+  /** For worker, supervisor and API: the status of /health/ready and the code of a component. */
   const ready = async (component: string) =>
     await Promise.all(
       roles
@@ -121,7 +121,7 @@ describe.skipIf(!there)("the health endpoints of worker, supervisor and API", ()
           return `${role} ${status} ${components[component]?.code ?? "ok"}`;
         }),
     );
-  /** Runs that prompt a model, so that work goes through queue and database all the time. */
+  /** Runs with prompts, so that the queue and the database are busy all the time. */
   async function startRuns(name: string): Promise<void> {
     const api = processes.get("api")?.process;
     const [, token = ""] = (await api?.says("stderr", /first key, shown this once: (\S+)/)) ?? [];
@@ -138,7 +138,7 @@ describe.skipIf(!there)("the health endpoints of worker, supervisor and API", ()
       ).length;
     await expect.poll(open, { timeout: 120_000 }).toBe(0);
   }
-  /** Lines about trouble, of one process and one code. */
+  /** Log lines about trouble, of one process and one code. */
   function linesOf(role: string, code: string): LogLine[] {
     const lines = (logs.get(role)?.stdout() ?? "").split("\n").filter((line) => line.startsWith("{"));
     return lines.map((line): LogLine => JSON.parse(line)).filter((line) => line.code === code);
@@ -197,19 +197,19 @@ describe.skipIf(!there)("the health endpoints of worker, supervisor and API", ()
     ["says nothing", "QUEUE_UNREACHABLE", () => redis.freeze(), () => redis.thaw()],
   ])("report that Redis %s, and later that it is healthy again", async (_, code, break_, mend) => {
     await break_();
-    // The API takes runs without a queue.
+    // The API accepts runs without a queue.
     await expect
       .poll(() => ready("queue"))
       .toEqual([`worker 503 ${code}`, `supervisor 503 ${code}`, `api 200 ${code}`]);
     expect((await ask("worker", "ready")).components.queue?.fix).toMatch(/Redis|REDIS_URL/);
-    // Also where nothing is under way.
+    // An idle process logs it too.
     await expect.poll(() => linesOf("worker", code).length).toBeGreaterThan(0);
     await allLive();
     await mend();
     await expect.poll(() => ready("queue")).toEqual(["worker 200 ok", "supervisor 200 ok", "api 200 ok"]);
   });
 
-  // Longer than a worker waits that hears nothing.
+  // Longer than a worker without deliveries waits before it stops.
   it.runIf(inject("thorough"))("keep every worker alive while Redis is full for long", async () => {
     await startRuns("full");
     await admin.config("SET", "maxmemory", "1");
