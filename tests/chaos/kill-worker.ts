@@ -1,4 +1,4 @@
-/** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid twice, nothing commits twice. */
+/** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid or committed twice. */
 
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
@@ -32,7 +32,7 @@ const afterCommit: Death = { point: "after-commit", kind: "prompt" };
 const afterEnqueue: Death = { point: "after-enqueue", kind: "prompt" };
 const variableSet: Death = { point: "after-commit", kind: "set" };
 const callEnqueued: Death = { point: "after-enqueue", kind: "call" };
-// A run comes to them in this order. After its enqueue one kind of activity is like another.
+// A run passes the points in this order. After its enqueue all kinds of activities are equal.
 const all: readonly (readonly Death[])[] = inject("thorough")
   ? [beforeClaim, afterClaim, afterWork, afterCommit, afterEnqueue, variableSet, callEnqueued].map((death) => [death])
   : [
@@ -41,9 +41,9 @@ const all: readonly (readonly Death[])[] = inject("thorough")
     ];
 
 interface KillOptions {
-  /** In place of the shipped times. */
+  /** Replaces the shipped times. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Else only those at which the queue has a part. */
+  /** false: only the points where the queue has a part. */
   readonly everyPoint: boolean;
 }
 
@@ -69,7 +69,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
     return rows[0]?.n ?? 0;
   }
 
-  /** One run, one worker's death after the other. */
+  /** One run, in which one worker is killed after the other. */
   async function survive(deaths: readonly Death[]): Promise<void> {
     const before = mill.requests().length;
     let runId = "";
@@ -116,7 +116,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
     ),
   };
 
-  /** Says whether the worker died with the next prompt in hand: on a machine that stood still for a second it goes the ordinary way. */
+  /** Returns whether the worker was killed with the next prompt claimed. After a pause of a second a worker enqueues it instead. */
   async function dieWithTheNext(killAt: Death): Promise<boolean> {
     const before = mill.requests().length;
     const victim = await mill.spawnWorker({ killAt });
@@ -158,7 +158,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
       const run = await mill.ended(runId);
       await rest();
       expect(run).toMatchObject({ status: "success", result: "three" });
-      // The call that was lost with its worker may have been billed: it counts, as unsure.
+      // The call that was lost with its worker may have been billed. It counts as unsure.
       expect(run.spent.calls - (run.spent.unsure?.calls ?? 0)).toBe(3);
       expect(run.spent.unsure?.calls ?? 0).toBeLessThanOrEqual(1);
       expect(mill.requests().length - before).toBeLessThanOrEqual(4);
@@ -184,7 +184,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
     },
   );
 
-  // Otherwise kill-commands is enough.
+  // In other test runs kill-commands is enough.
   it.runIf(everyPoint && inject("thorough"))(
     "after commands, before their outcome is stored: they are repeated",
     async () => {

@@ -1,4 +1,4 @@
-/** The queue is only the job: lose it, double it, switch it off, and every run still finishes once. */
+/** The queue contains only jobs. After its loss, doubled jobs or an outage, every run still finishes once. */
 
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, it } from "vitest";

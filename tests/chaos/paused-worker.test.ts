@@ -1,6 +1,6 @@
 /**
- * A worker that is paused (SIGSTOP, a closed laptop, a long garbage collection) keeps its prompts: no other worker asks them again, and the
- * replies that arrive meanwhile are used. A worker that was killed is replaced within seconds, however long its calls may last.
+ * A worker that is paused (SIGSTOP, a closed laptop, a long garbage collection) keeps its prompts: no other worker sends them again, and
+ * replies that arrive during the pause are used. A killed worker is replaced within seconds, whatever the time limit of its calls is.
  */
 
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
@@ -50,7 +50,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts claimed by one worker, o
     wire = null;
   });
 
-  /** Runs whose first prompts are all with the model, asked by a worker of its own that is stopped now. The model answers meanwhile. */
+  /** Runs whose first prompts are all at the model, sent by a worker that is stopped now. The model answers during the stop. */
   async function inFlight() {
     const asking = await withTheModel();
     asking.worker.process.kill("SIGSTOP");
@@ -58,7 +58,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts claimed by one worker, o
     return asking;
   }
 
-  /** Runs whose first prompts are all with the model, asked by a worker of its own. */
+  /** Runs whose first prompts are all at the model, sent by a worker process. */
   async function withTheModel(options: SpawnOptions = {}) {
     const gate = gateOf(mill);
     const before = gate.asked.length;
@@ -72,7 +72,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts claimed by one worker, o
     return { worker: begun, runIds, answer, asked: () => gate.asked.length - before };
   }
 
-  /** Each prompt was asked once, and each request is paid and booked once. */
+  /** Each prompt was sent once, and each request is paid and booked once. */
   async function paidOnce(runIds: readonly string[]) {
     for (const [n, runId] of runIds.entries()) {
       expect(await mill.ended(runId)).toMatchObject({
@@ -132,7 +132,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts claimed by one worker, o
     for (const runId of runIds) expect(await mill.ended(runId)).toMatchObject({ status: "success" });
     await rest();
     wire.restore();
-    // The worker that was cut off works again.
+    // The disconnected worker works again.
     const again = await mill.start(files, { variables: { N: "again" } });
     expect(await mill.ended(again)).toMatchObject({ status: "success", spent: { calls: 2, unsure: { calls: 0 } } });
     for (const runId of runIds) {
@@ -161,7 +161,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts claimed by one worker, o
     },
   );
 
-  // Without a pause kill-worker.ts tries it, on both backends, with calls that may last ten minutes.
+  // kill-worker.ts tests it without a pause, on both backends, with calls of up to ten minutes.
   const killed = it.runIf(backend === "postgres" || inject("thorough"));
   killed("are taken over at once if their worker is killed while it is stopped", async () => {
     const { worker, runIds, asked } = await inFlight();

@@ -1,4 +1,4 @@
-/** A worker that hears nothing while work is due gives up; with a paused queue it stays. They take a minute: only in the soak. */
+/** A worker without deliveries stops while activities are due, and keeps running with a paused queue. A minute each: only in the soak. */
 import { afterEach, describe, expect, inject, it } from "vitest";
 import { definition, onePrompt } from "../integration/store-programs.ts";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
@@ -16,7 +16,7 @@ describe.skipIf(!inject("thorough"))("a worker without deliveries while activiti
   async function due(paused: boolean) {
     mill = await startMill({ backend: "postgres", script: "default: { reply: x }", worker: false, supervisor: false });
     if (paused) for (const queue of ["control", "prompt"] as const) await mill.queues.watch(queue).pause();
-    // Nobody enqueues.
+    // No process enqueues a job.
     await createRun(mill.store, { definition: definition({ main: onePrompt }) });
     return await mill.spawnWorker();
   }
@@ -47,7 +47,7 @@ describe.skipIf(!inject("thorough"))("a worker without deliveries while activiti
     await until(() => gate?.asked.length === 1);
     wire.silence();
     answer?.();
-    // Nobody enqueues.
+    // No process enqueues a job.
     await createRun(mill.store, { definition: definition({ main: onePrompt }) });
     await worker.exited;
     expect(worker.process.exitCode).toBe(1);
