@@ -1,4 +1,4 @@
-/** What a CodeMentor workflow does when it runs: every activity, handler and limit, end to end, on all backends. */
+/** The behaviour of CodeMentor workflows: every activity, handler and limit, end to end, on all backends. */
 
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill, workflow } from "../support/mill.ts";
@@ -37,7 +37,7 @@ default: { reply: "I heard {{prompt}}" }
 const backends = await allBackends("runs");
 
 describe.each(backends)("a run on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak, and always without what exists for speed alone. */
+  /** Cases without a part in the queue: one backend, and all in the soak. They always run without the throughput code too. */
   const once = it.skipIf(backend !== backends[0] && backend !== "plain" && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-// What a model and a teacher are shown is what happened: transcripts, the commands of replies, files of a session.
+// Models and teachers see the truth: transcripts, the commands of replies, files of a session.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Mill, startMill, workflow } from "../support/mill.ts";

@@ -1,4 +1,4 @@
-/** GRADE over a run, on both backends: what a model is shown, what is made of its answers, what is paid when a worker dies. */
+/** GRADE in a run, on both backends: the text for the model, the use of its answers, and the cost after a killed worker. */
 import type { Grade } from "@markmill/grading";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { packFiles } from "../../packages/sandbox/src/pack-files.ts";
@@ -43,7 +43,7 @@ const rubric = `# Rubric
 const backends: Backend[] = ["postgres", "redis"];
 
 describe.each(backends)("GRADE on %s", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on all. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {

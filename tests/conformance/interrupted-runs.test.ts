@@ -1,4 +1,4 @@
-/** Runs that are hurt go on: trouble of an endpoint is waited for, an interrupted run is resumed, a failed one is forked. */
+/** Runs in trouble continue: they wait for an endpoint, an interrupted run is resumed, and a failed one is forked. */
 
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill, workflow } from "../support/mill.ts";
@@ -33,7 +33,7 @@ default: { reply: "I heard {{prompt}}" }
 const backends = await allBackends("runs");
 
 describe.each(backends)("a run in trouble, on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak, and always without what exists for speed alone. */
+  /** Cases without a part in the queue: one backend, and all in the soak. They always run without the throughput code too. */
   const once = it.skipIf(backend !== backends[0] && backend !== "plain" && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -41,7 +41,7 @@ describe.each(backends)("a run in trouble, on the %s backend", (backend) => {
   });
   afterAll(() => mill.close());
 
-  /** How often a message was the question. */
+  /** How often a message was the last one of a request. */
   const asked = (text: string) => mill.requests().filter(({ messages }) => messages.at(-1)?.content === text).length;
 
   async function held(runId: string) {
@@ -79,7 +79,7 @@ describe.each(backends)("a run in trouble, on the %s backend", (backend) => {
       nextTry: null,
       parked: { trouble: { model: "scripted" }, held: true },
     });
-    // How many tries patience has room for is a matter of the machine; three on a quick one.
+    // The number of attempts within the longest wait depends on the machine. A fast one makes three.
     expect(wait?.parked.tries).toBeGreaterThan(1);
     expect(await getRun(mill.store.database, runId)).toMatchObject({ status: "doing", endedAt: null });
     await mill.queues.enqueue((await resumeTree(mill.store, runId)).jobs);

@@ -1,4 +1,4 @@
-// A run that is taken up at a step with a corrected workflow: its conversations and its files go on, and the old run stays as it is.
+// A run is retried at a step with a corrected workflow: its conversations and files continue, and the old run stays unchanged.
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
 import { allBackends, type Mill, startMill, workflow } from "../support/mill.ts";
@@ -14,7 +14,7 @@ default: { reply: "I heard {{prompt}}" }
 const backends = await allBackends("retries with another definition");
 
 describe.each(backends)("a run that continues with another definition, on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on all. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   let api: TestApi;
@@ -46,7 +46,7 @@ describe.each(backends)("a run that continues with another definition, on the %s
     return made.id;
   }
 
-  /** What was said in its conversations, by their names without the run. */
+  /** The messages of its conversations, by their names without the run. */
   async function said(id: string): Promise<Record<string, string[]>> {
     const { items } = await (await owner()).listMessages({ params: { id }, query: { limit: 200 } });
     const threads: Record<string, string[]> = {};
@@ -58,7 +58,7 @@ describe.each(backends)("a run that continues with another definition, on the %s
     return threads;
   }
 
-  /** All that the owner can see of a run. */
+  /** Everything that the owner can see of a run. */
   async function seen(id: string): Promise<string> {
     const client = await owner();
     const params = { id };
@@ -117,11 +117,11 @@ describe.each(backends)("a run that continues with another definition, on the %s
       const old = await run(talk("broken again"));
       const first = await retry(old, "PROMPT_B", talk(`second try ${backend}`, "--> PROMPT_C[Prompt: User C]"));
       const atFirst = await seen(first);
-      // With the definition it has now, from a step after the change.
+      // This retry uses the run's current definition, from a step after the change.
       const client = await owner();
       const same = await client.retryRun({ params: { id: first }, body: { from: ["PROMPT_C"] } });
       expect((await mill.ended(same.id)).status).toBe("success");
-      // And with a third one.
+      // This retry uses a third definition.
       const third = await retry(
         first,
         "PROMPT_C",
@@ -155,7 +155,7 @@ describe.each(backends)("a run that continues with another definition, on the %s
     const before = await seen(old);
     const id = await retry(old, "EXECUTE_B", { "a.md": chart("echo mended >> log", third("cat log >&2; exit 3")) });
     expect((await mill.ended(id)).status).toBe("failed");
-    // The files of the fork are its own: taken up again, it has those, and not what the first run wrote.
+    // The fork has its own files. A retry of it uses those, and not the files that the first run wrote.
     const atFirst = await seen(id);
     const again = await retry(id, "EXECUTE_C", {
       "a.md": chart("echo mended >> log", third("cat log deep/er/file; echo third")),
@@ -191,7 +191,7 @@ describe.each(backends)("a run that continues with another definition, on the %s
     const after = await retry(await start(files("exit 3")), "EXECUTE_C", files("cat copy made answer.txt"));
     expect((await mill.ended(after)).result).toContain("42\nmade\n42\n");
     expect((await client.listChildRuns({ params: { id: after } })).items).toEqual([]);
-    // On the files as they were before the call, by what the other definition calls.
+    // The other definition calls on the files from before the call.
     const anew = await retry(
       await start(files("exit 3", "echo spoilt > spoilt; exit 3")),
       "CALL_B",

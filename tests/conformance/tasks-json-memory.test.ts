@@ -1,4 +1,4 @@
-/** Workflows of tasks that store passages and look for them, end to end on all backends. Vectors are made without a model. */
+/** Workflows of tasks that store and search passages, end to end on all backends. The vectors need no model. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill } from "../support/mill.ts";
 import { getHistory, replayRun } from "../support/store.ts";
@@ -28,7 +28,7 @@ const passages = (result: string | null) =>
     .map((line) => JSON.parse(line) as { passage: string; similarity: number });
 
 describe.each(backends)("passages on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on all. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -134,7 +134,7 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     expect(replayed.state.lists.words).toEqual(["a"]);
     const other = await mill.run(found("Whales"));
     expect(other).toMatchObject({ status: "success", result: "I heard not found, 1 left", spent: { steps: 2 } });
-    // What it finds is looked for.
+    // HaveSimilar finds the inserted passage too.
     const alike = await mill.run(found("0.5", { expression: "HaveSimilar" }));
     expect(alike).toMatchObject({ status: "success", result: "I heard x" });
   });

@@ -1,4 +1,4 @@
-/** What a workflow of tasks does when it runs: operators, inputs, outputs, conditions, limits, end to end, on all backends. */
+/** The behaviour of workflows of tasks: operators, inputs, outputs, conditions, limits, end to end, on all backends. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill } from "../support/mill.ts";
 import { cancelRun, getHistory, getMessages, replayRun } from "../support/store.ts";
@@ -31,7 +31,7 @@ default: { reply: "I heard {{prompt}}" }
 const backends = await allBackends("workflows of tasks");
 
 describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak, and always without what exists for speed alone. */
+  /** Cases without a part in the queue: one backend, and all in the soak. They always run without the throughput code too. */
   const once = it.skipIf(backend !== backends[0] && backend !== "plain" && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -228,7 +228,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
       external_memory: { hints: ["a", "b"] },
     });
     const run = await mill.run(broken);
-    // What the failed task had popped is back.
+    // The values that the failed task popped have returned.
     expect(run).toMatchObject({ status: "success", result: "2", hits: { say: 1, rescue: 1 } });
     const { entries } = await getHistory(mill.store.database, run.id);
     const failed = entries.flatMap((entry) =>
@@ -283,7 +283,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
   });
 
   it("ends at max_time also in the middle of a call, and frees the worker", async () => {
-    // Its reply takes longer than this test may: only a call that ends in the middle lets the run end.
+    // The reply takes longer than the time limit of this test, so the run ends only if the call is cut in the middle.
     const run = await mill.run(
       tasksFile({
         config: { max_time: 1 },

@@ -1,4 +1,4 @@
-/** Workflows of tasks that call functions: a model that asks for tools, a real server of tools on loopback, on all backends. */
+/** Workflows of tasks that call functions: a model that calls tools, a real tool server on loopback, on all backends. */
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill } from "../support/mill.ts";
@@ -19,7 +19,7 @@ default: { reply: "No tool needed." }
 const backends = await allBackends("functions of tasks");
 
 describe.each(backends)("functions on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on all. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   let server: ToolServer;
@@ -70,7 +70,7 @@ describe.each(backends)("functions on the %s backend", (backend) => {
       });
       const request = server.requests().find((one) => one.url === url);
       expect(request?.headers).toMatchObject({ accept: "text/plain" });
-      // Quirk 13: no key of ours goes to an address of the file.
+      // Quirk 13: an address of the file gets none of our keys.
       expect(JSON.stringify(request)).not.toContain("a-key-of-ours");
       expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
     },
@@ -109,7 +109,7 @@ describe.each(backends)("functions on the %s backend", (backend) => {
   });
 });
 
-// Which of them are offered, and what they are asked, has no part in the queue.
+// The queue has no part in the choice of tools and in their requests.
 describe.each(inject("thorough") ? backends : backends.slice(0, 1))("built-in tools on the %s backend", (backend) => {
   let mill: Mill;
   let server: ToolServer;

@@ -67,7 +67,7 @@ const tasks = JSON.stringify({
 const backends = await allBackends("workflow tools");
 
 describe.each(backends)("a workflow as a tool, on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on all. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   let server: ToolServer;
@@ -167,7 +167,7 @@ ${more}---
       { name: "look", at: [0, 0], state: "done", result: "found one", code: null },
       { name: "look", at: [0, 1], state: "done", result: "found two", code: null },
     ]);
-    // It knows its arguments, and nothing else of its caller; what it says is not said in the caller's conversation.
+    // The callee sees its arguments and nothing else of its caller. Its messages are not in the caller's conversation.
     const given = await Promise.all(children.map(({ id }) => getRun(mill.store.database, id)));
     expect(given.map((child) => child?.variables.WHAT).sort()).toEqual(["quick two", "slow one"]);
     for (const child of given) expect(Object.keys(child?.variables ?? {})).not.toContain("OWN");
@@ -246,7 +246,7 @@ ${more}---
       expect(mill.requests().length - before).toBe(3);
       expect(await toolCallsOf(forked.runId)).toMatchObject([{ name: "way", state: "done", result: "heard a step" }]);
       await replays(forked.runId);
-      // From a node of the callee: that one is asked again, its caller's replies stand.
+      // The retry starts at a node of the callee: that prompt is sent again, and the caller's replies stay.
       const from = ["PROMPT_A", "PROMPT_W"];
       const below = await forkRun(mill.store, defaultTenant, { of: forked.runId, from, caps: { steps: 50 } });
       await mill.queues.enqueue(below.jobs);

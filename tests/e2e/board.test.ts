@@ -1,4 +1,4 @@
-// Bull Board as ops people see it, on both backends: over its JSON and, where that comes from is nothing to it, in a browser on one.
+// Bull Board as operators see it: its JSON on both backends, and a browser on one, because the pages do not depend on the backend.
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createBoard } from "@markmill/api";
@@ -13,7 +13,7 @@ import { openBrowser } from "../support/chromium.ts";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
 
-/** A run that calls another, which waits for a person. */
+/** A run that calls another run, which waits for a person. */
 const files = {
   "main.wf.md": workflow(
     '  START --> SET_A["SET: A = 1"] --> CALL_B["CALL: child.wf.md"] --> SET_C["SET: C = 3"] --> SUCCESS',
@@ -58,7 +58,7 @@ interface ShownQueue {
   readonly hasWorkers: boolean | null;
 }
 
-/** Jobs of the control queue as they stand when their worker was killed and another one has finished them: failed, with BullMQ's words. */
+/** Jobs of the control queue whose worker was killed and which another worker has finished: failed, with BullMQ's message. */
 async function failJobs({ queueAt }: Mill, jobs: readonly (readonly [string, JobData])[]): Promise<void> {
   const { backend, prefix } = queueAt;
   const reason = "Missing lock for job a1-1-1. moveToFinished";
@@ -173,7 +173,7 @@ for (const backend of ["redis", "postgres"] as const) {
       if (!inBrowser()) return;
       page = await logIn();
       for (const node of ["SET_A", "CALL_B", "SET_D", "PROMPT_E", "ASK_F"]) {
-        // The board cuts what is longer than its boxes are wide.
+        // The board shortens texts that are wider than its boxes.
         const title = page.getByText(node, { exact: true }).first();
         await title.waitFor();
         expect(await title.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth), node).toBe(true);
@@ -221,7 +221,7 @@ for (const backend of ["redis", "postgres"] as const) {
         (await queue(name, "completed")).jobs.map((job) => job.name.split(" · ")[0]).sort();
       await expect.poll(() => finished("control")).toEqual(["ASK_F", "CALL_B", "SET_A", "SET_C", "SET_D", "SET_G"]);
       expect(await finished("prompt")).toEqual(["PROMPT_E"]);
-      // From any job of it to the whole tree.
+      // Every job of the tree links to the whole tree.
       const { jobs } = await queue("control", "completed");
       for (const { id } of jobs) expect(shape(await flow(id))).toEqual(ended);
       expect((await get(`/api/queues/control/${jobs[0]?.id}`)).status).toBe(200);
@@ -251,7 +251,7 @@ for (const backend of ["redis", "postgres"] as const) {
     it("shows no job as failed whose activity or run ended well, whatever happened to the job", async () => {
       const board = async () => await queue("control", "failed");
       const before = (await board()).counts.failed ?? 0;
-      // As a worker leaves them that loses its locks: the run goes on by another job.
+      // A worker that loses its locks leaves this state. The run continues with another job.
       const tree = await mill.store.board.tree(run);
       const call = tree?.activities.find(({ kind }) => kind === "call");
       const spec = { runId: call?.runId ?? "", activityId: call?.id ?? 0, epoch: 0 };
