@@ -1,4 +1,4 @@
-// The keys of a class change between two commands: marks and paid replies stay, and what is unclear is asked.
+// The keys of a class change between two commands: marks and paid replies stay, and the teacher is asked about unclear cases.
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";

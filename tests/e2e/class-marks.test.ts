@@ -1,4 +1,4 @@
-// What teachers do with grades at the command line: accept with an open criterion, two teachers, undo, a rubric that changes.
+// Teachers grade on the command line: accepting with an open criterion, two teachers, undo, a changed rubric.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -139,7 +139,7 @@ describe("the marks of a class", () => {
     expect(await grade("--yes")).toMatchObject({ code: 3 });
     expect(await statusOf("1001")).toMatchObject({ status: "needs human", total: null });
     expect((await say("review", "--student", "1001")).stdout).toContain("talk: 2 of 3 by human");
-    // Changed back, everything stands as it did.
+    // After a return to the old rubric all grades stand as before.
     await write("rubric.md", rubric(names("Names say what things are"), talk));
     await grade("--yes");
     expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
@@ -182,7 +182,7 @@ describe("the marks of a class", () => {
       const shown = await say("review", "pairs", "--student", student);
       const command = shown.stderr.split("\n").find((line) => line.endsWith(`--counts '${student}=${label}'`));
       expect(command).toMatch(/^next: markmill grade /);
-      // A mark of the student would belong to no submission; of a named submission it is kept.
+      // A mark of the student would belong to no submission. A mark of a named submission is kept.
       const refused = await say("override", student, "--criterion", "names", "--points", "1", "--reason", "r");
       expect(refused).toMatchObject({ code: 1, stdout: "" });
       expect(refused.stderr).toContain("STUDENT_UNDECIDED");
@@ -195,7 +195,7 @@ describe("the marks of a class", () => {
     const settled = { "1001": "graded 1001+1003#1", "1004": "graded 1004#1" };
     expect(await statuses()).toMatchObject(settled);
     expect((await say("review", "pairs", "--student", "1004")).stdout).toContain("names: 1 of 2 by human");
-    // The choice is remembered, until it is taken back.
+    // The choice is stored until the teacher withdraws it.
     expect(await say("grade", "pairs")).toMatchObject({ code: 0 });
     expect(await statuses()).toMatchObject(settled);
     const released = await say("release", "pairs");

@@ -1,4 +1,4 @@
-// A class, or a run, that was begun with the wrong model, key, endpoint or script goes on with the right one, and is best not begun at all.
+// A class or run that started with the wrong model, key, endpoint or script continues with the right one. At best it does not start.
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -110,7 +110,7 @@ describe("a class with a wrong start", () => {
   it("continues with another script while it waits for a script that refuses the key, and reports that", async () => {
     expect(await say("grade", "first", "--script", "refusing.yaml")).toMatchObject({ code: 8 });
     expect(await say("grade", "first", "--script", "right.yaml")).toMatchObject({ ...graded, stderr: continues });
-    // Its files are written again without any model.
+    // The result files are written again without any model.
     expect(await say("grade", "first")).toMatchObject(graded);
   });
 

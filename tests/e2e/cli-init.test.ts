@@ -1,4 +1,4 @@
-// A course made by 'markmill init DIR' can be graded at once, without a key.
+// A course that 'markmill init DIR' creates can be graded at once, without a key.
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";

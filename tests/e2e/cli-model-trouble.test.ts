@@ -1,4 +1,4 @@
-// What people see of a model that thinks aloud, is cut, or fails.
+// The output about a model that shows its reasoning, is cut, or fails.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// A run whose model cannot be reached waits, is interrupted and goes on; a failed one goes on from the step that failed.
+// A run whose model cannot be reached waits, is interrupted and continues. A failed run continues from the failed step.
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";

@@ -1,5 +1,5 @@
-// `markmill run` and its companions on the embedded stack of one directory. Whoever is a client of what is up shares a process with the
-// others; what is about streams, signals or processes beside each other has processes of its own.
+// `markmill run` and related commands on the embedded stack of one directory. Commands that use a running server share one process.
+// Tests of streams, signals and parallel processes have processes of their own.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -346,7 +346,7 @@ describe("an interrupted run", () => {
       expect(JSON.parse((await resident.say(alone, ["status", id, "--json"])).stdout)).toMatchObject({
         status: "doing",
       });
-      // Another run in the same directory leaves it alone.
+      // Another run in the same directory does not affect it.
       expect((await resident.say(alone, ["run", "greet.wf.md", "NAME=x", "--model", "scripted"])).code).toBe(0);
       expect(JSON.parse((await resident.say(alone, ["status", id, "--json"])).stdout)).toMatchObject({
         status: "doing",
@@ -369,7 +369,7 @@ describe("an interrupted run", () => {
       writeWorkflows(alone.cwd);
       const env = { ...alone.env, OPENAI_BASE_URL: slow.url };
       const working = startMarkmill({ ...alone, env }, ["run", "two.wf.md", "--model", "scripted"]);
-      // Nobody else works here: who has asked the model has long been ready for signals.
+      // There is no other worker, so the process that sent the request already handles signals.
       await until(() => slow.requests().length > 0);
       working.child.kill("SIGINT");
       await working.says("stderr", /interrupted/);
