@@ -1,5 +1,5 @@
-// Every command that there is, against a server that 'markmill up' started. The list is the command's own: a new one needs a case here.
-// Those that ask and go share a process.
+// Every command, with a server that 'markmill up' started. The list comes from the command itself, and a new command needs a case here.
+// Commands that end after their answer share a process.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -99,7 +99,7 @@ afterAll(async () => {
 
 const ask = (...args: string[]): Promise<Said> => resident.say(place, args);
 
-/** It did what it does without a server. */
+/** The command worked as without a server. */
 async function works(...args: string[]): Promise<Said> {
   const said = await ask(...args);
   expect(said.code, `markmill ${args.join(" ")}\n${said.stdout}${said.stderr}`).toBe(0);
@@ -107,7 +107,7 @@ async function works(...args: string[]): Promise<Said> {
   return said;
 }
 
-/** It is about this machine, and says so. */
+/** The command reports that it works on this machine only. */
 async function isHere(args: readonly string[], code: number): Promise<Said> {
   const said = await ask(...args);
   expect(said.stderr, args.join(" ")).toContain(`'${args[0]}' is about this machine`);
@@ -115,7 +115,7 @@ async function isHere(args: readonly string[], code: number): Promise<Said> {
   return said;
 }
 
-/** A process that stays is asked for what it lacks: it says the note, and goes. */
+/** A command that keeps running is started without its requirements: it prints the note and ends. */
 async function isHereAndStays(name: string): Promise<void> {
   const started = startMarkmill({ ...place, env: { ...place.env, DATABASE_URL: "postgresql://127.0.0.1:1/x" } }, [
     name,
@@ -128,7 +128,7 @@ async function isHereAndStays(name: string): Promise<void> {
 const runIdIn = (text: string) => /^run: (\S+)$/m.exec(text)?.[1] ?? "";
 const start = async () => (await works("run", "ask.wf.md", "--detach")).stdout.trim();
 
-/** In the order in which they are tried. */
+/** In the order of the tests. */
 const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   async run() {
     const ran = await works("run", "main.wf.md", "--label", "team=red");
@@ -220,7 +220,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     expect(preview.stderr).toContain("nothing was begun");
     const graded = await works("grade", "class", "--json");
     expect(totals(graded)).toEqual({ ada: 3, ben: 3 });
-    // Each row of a table begins as it says.
+    // Each row of a table starts with its own definition.
     const { rows } = JSON.parse((await works("grade", "table.cfg.json", "--json")).stdout) as {
       rows: { label: string; status: string; variables: object }[];
     };
@@ -285,11 +285,11 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     serving.child.kill("SIGTERM");
     await serving.ended;
   },
-  // The probes of the self-test are tried elsewhere.
+  // Other tests cover the probes of the self-test.
   sandbox: async () => isHere(["sandbox", "self-test", "--sandbox", "none"], 2),
   async doctor() {
     const said = await works("doctor");
-    // Its worker has no sandbox.
+    // The server's worker has no sandbox.
     expect(said.stdout).toMatch(/ok {4}server .*database ok, queue ok, workers ok, sandbox SANDBOX_NOT_CONFIGURED/);
     expect(said.stdout).toMatch(/warn {2}sandbox .*no worker can execute commands/);
     expect(said.stdout).toMatch(/ok {4}key .*owner, ops/);
@@ -304,7 +304,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   init: async () => works("init", "course"),
   trust: async () => works("trust", "--list"),
   async up() {
-    // Of the server's place, where it is up.
+    // The address of the server, if it is up.
     const env = { ...server.env, MARKMILL_URL: place.env.MARKMILL_URL ?? "" };
     const said = await resident.say({ ...server, env }, ["up"]);
     expect(said.stderr).toMatch(/'up' is about this machine[\s\S]*it is up already/);

@@ -1,4 +1,4 @@
-// The same commands, against a server: MARKMILL_URL and MARKMILL_TOKEN.
+// The commands of the client with a server: MARKMILL_URL and MARKMILL_TOKEN.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";

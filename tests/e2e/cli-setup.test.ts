@@ -1,4 +1,4 @@
-// Setting up, and what the command says when the setup is wrong. What starts and stops is tried with the command as it is shipped.
+// The setup, and the output after a wrong setup. Starting and stopping use the shipped command.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
@@ -43,7 +43,7 @@ async function serveHtml(): Promise<{ readonly server: Server; readonly url: str
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
 }
 
-/** Answers every request with one long reply, as a runaway model does. */
+/** Answers every request with one very long reply. */
 async function serveReply(text: string): Promise<{ readonly server: Server; readonly url: string }> {
   const body = JSON.stringify({
     model: "scripted",
@@ -222,7 +222,7 @@ describe("a wrong setup", () => {
       };
       const allowed = await resident.say(withEnv({ OPENAI_BASE_URL: url, ...room }), run);
       expect(allowed.code).toBe(0);
-      // Compared without a diff of 10 MB.
+      // The comparison must not print a diff of 10 MB.
       expect(allowed.stdout === `${text}\n`).toBe(true);
       expect(Math.max(...allowed.stderr.split("\n").map((line) => line.length))).toBeLessThan(250);
     } finally {
@@ -347,7 +347,7 @@ describe("markmill up and down", () => {
     expect(first.stderr).toMatch(/^api: http:\/\/127\.0\.0\.1:\d+ /m);
     expect(first.stderr).toMatch(/^first key, shown this once and kept nowhere: mm_[\w-]+$/m);
     expect((await resident.say(shipped, ["up", "--detach"])).stderr).toMatch(/^it is up already/);
-    // The file that carried the key is gone; a key that is lost is replaced by whoever holds the database.
+    // The key's file was deleted. A person with access to the database can replace a lost key.
     expect(readdirSync(join(shipped.cwd, ".markmill")).filter((name) => /^up-/.test(name))).toEqual([]);
     const replaced = await resident.say(shipped, ["up", "--new-key"]);
     expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/^mm_[\w-]+\n$/) });

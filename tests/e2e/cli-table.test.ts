@@ -1,4 +1,4 @@
-// A CodeMentor batch (.cfg.json) as a table of runs: every combination is a run, none stops another, and going on repeats nothing.
+// A CodeMentor batch (.cfg.json) as a table of runs: every combination is a run, none stops another, and continuing repeats nothing.
 import { readFileSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -158,7 +158,7 @@ describe("a table of runs (.cfg.json)", () => {
     expect(said.stderr).toContain("going on with sea: 12 runs");
     expect(rowsOf(said.stdout).map(({ number }) => number)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0]);
     const later = model.requests().slice(before);
-    // Setup and cleanup go by the values of the first entry, which is another now.
+    // Setup and cleanup use the values of the first entry, which has changed.
     expect(later.filter(({ messages }) => /Say|Sing/.test(JSON.stringify(messages)))).toHaveLength(4);
   });
 

@@ -1,4 +1,4 @@
-// A workflow of tasks through the command line: the page that describes it is taken at its word.
+// A workflow of tasks on the command line. The test runs the commands of the page that describes it.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";

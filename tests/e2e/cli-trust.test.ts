@@ -1,4 +1,4 @@
-// A folder that a stranger sent (a tar, a clone): what it brings along reaches no host, no program and no variable of the user without trust.
+// A foreign folder (a tar, a clone): without trust its files reach no host, no program and no variable of the user.
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -50,7 +50,7 @@ beforeEach(() => {
   heard.length = 0;
 });
 
-/** The user's shell, with settings of its own and a secret of another program. */
+/** The user's shell, with its own settings and a secret of another program. */
 const at = (cwd: string, env: Readonly<Record<string, string>> = {}): MarkmillPlace => ({
   cwd,
   env: { XDG_CONFIG_HOME: join(base, "settings"), AWS_SECRET_ACCESS_KEY: "hunter2", WORKER_NICE: "0", ...env },
@@ -212,7 +212,7 @@ describe("a project of the user", () => {
   });
 });
 
-/** Every command in an empty folder: what it says there. A command that is not listed here fails the test. */
+/** The message of every command in an empty folder. A command that is missing here fails the test. */
 const readers: Readonly<Record<string, readonly (readonly [args: readonly string[], code: number, says: RegExp])[]>> = {
   status: [
     [[], 0, /There is no run yet/],
@@ -261,7 +261,7 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   "mock-model": [[["none.yaml"], 2, /none\.yaml/]],
   sandbox: [[["self-test", "--sandbox", "none"], 2, /no sandbox/]],
 };
-/** They begin a project, or serve until they are stopped. */
+/** Commands that start a project, or serve until they are stopped. */
 const makers = ["init", "api", "worker", "supervisor", "migrate"];
 
 describe("in an empty folder", () => {
@@ -349,7 +349,7 @@ describe("the addresses that a foreign class.yaml allows", () => {
     expect(after.counts).toEqual([1, 0]);
     described("# another line\n");
     await ignored();
-    // An address that class.yaml makes itself: whoever wrote the roster chooses what is read with the token.
+    // class.yaml itself builds this address, and the author of the roster chooses what is read with the token.
     writeFileSync(
       join(folder, "class.yaml"),
       'workflow: grade.wf.md\nroster: roster.csv\nrepositories: "https://127.0.0.1:1/{id}.git"\n',

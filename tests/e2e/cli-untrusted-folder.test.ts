@@ -1,4 +1,4 @@
-// The command inside a folder that a student has filled: its .env, its links, its names.
+// The command in a folder with a student's files: its .env, its links, its names.
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -34,7 +34,7 @@ afterAll(async () => {
   await place.remove();
 });
 
-/** The teacher's shell: a key and no endpoint, as for the default one. */
+/** The teacher's shell: a key and no endpoint, which means the default one. */
 const inside = (): MarkmillPlace => ({
   ...place,
   cwd: join(place.cwd, "submission"),

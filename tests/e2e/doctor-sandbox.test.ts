@@ -1,4 +1,4 @@
-// 'markmill doctor --sandbox': every engine by itself, so that one that is absent hides no other.
+// 'markmill doctor --sandbox' checks every engine separately, so that an absent one hides no other.
 import { expect, it } from "vitest";
 import { dockerAvailable, sharedDocker } from "../support/docker-engine.ts";
 import { makePlace, markmill } from "../support/markmill-process.ts";
