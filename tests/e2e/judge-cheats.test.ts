@@ -1,5 +1,5 @@
-// The shipped example, judged as shipped, over submissions that try to be passed without being right: none is. Each is a real run:
-// the definition of examples/median/checks.wf.md, the submission as a tar, a worker, the jail.
+// The shipped example judges wrong submissions that try to pass, and passes none. Each is a real run: the definition of
+// examples/median/checks.wf.md, the submission as a tar, a worker, the jail.
 import { join } from "node:path";
 import { loadDefinition, openWorkspace } from "@markmill/definition";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
@@ -95,7 +95,7 @@ ${wrong}`,
   },
 };
 
-/** Of which another is a variant; or which ../integration/hostile-class.test.ts tries on the same walls. */
+/** Cheats with a close variant in this list, or in ../integration/hostile-class.test.ts on the same sandboxes. */
 const variants = [
   "prints the expected lines",
   "ends with 0 at once",
@@ -143,7 +143,7 @@ describe.skipIf(jail !== null)("the example that computes a median", () => {
 
   it.each(tried)("does not pass a submission that %s", async (_, submission) => {
     const found = await judge({ "package.json": '{ "type": "module" }', ...submission });
-    // Judged, and found wrong: neither a crash nor trouble of the sandbox.
+    // The submission was judged and failed. The sandbox neither crashed nor had trouble.
     expect(found).toMatchObject({ exitCode: "1", attempts: [1] });
     expect(found.result).toMatch(/^0 of 4 checks passed$|^1 of 4 checks passed$/m);
     expect(found.result).not.toContain("4 of 4");

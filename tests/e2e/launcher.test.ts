@@ -1,4 +1,4 @@
-// The process that works ends with the process that was started, also when that one is killed and can do nothing any more.
+// The working process ends with the process that was started, also if that process is killed and cannot clean up.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compileCache } from "../support/compile-cache.ts";
 
 const program = join(import.meta.dirname, "../../apps/cli/bin/markmill.mjs");
-/** Makes the launcher believe that it runs on Node 20. The Node that it starts is not told so. */
+/** Makes the launcher believe that it runs on Node 20. The Node that it starts is not changed. */
 const olderNode = `data:text/javascript,Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.19.0" } })`;
 
 let folder: string;

@@ -1,4 +1,4 @@
-/** What telemetry costs where it is off: nothing of it is loaded. */
+/** Disabled telemetry costs nothing: none of its code is loaded. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -31,7 +31,7 @@ it.each([[["--help"]], [["validate", "a.wf.md"]], [["run", "--help"]]])(
   "markmill %j loads no telemetry, on or off",
   async (args) => {
     expect(await loaded(args, otlp)).toBe(0);
-    // What is not loaded where a collector is named is not loaded where none is, as the run below tells.
+    // Code that is not loaded with a collector is not loaded without one, as the test below shows.
     if (inject("thorough")) expect(await loaded(args)).toBe(0);
   },
 );
