@@ -1,6 +1,6 @@
 /**
- * A worker whose event loop stands still for longer than a lease keeps what it has begun: its leases are renewed by a thread. Nobody takes
- * the work over, and nothing is paid twice. A loop that never comes back is given up in the end.
+ * A worker whose event loop is blocked for longer than a lease keeps its activities, because a thread renews the leases. No other worker
+ * takes them over, and nothing is paid twice. A loop that stays blocked loses its activities in the end.
  */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
@@ -22,7 +22,7 @@ rules:
   - { when: { pattern: "." }, reply: "paid once", delay: 3s }
 `;
 const files = { "a.md": workflow("START --> PROMPT_A[Prompt: User A]", { "User A": "say it" }) };
-// The leases are the store's, whatever the queue: one is enough.
+// The leases are in the store and independent of the queue, so one backend is enough.
 const redis: readonly Backend[] = (await redisAvailable("a busy event loop on Redis")) ? ["redis"] : [];
 const backends: readonly Backend[] = inject("thorough") || redis.length === 0 ? [...redis, "postgres"] : redis;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -36,14 +36,14 @@ describe.each(backends)(
     });
     afterAll(() => mill.close());
 
-    it("is not taken over, and paid once", async () => {
+    it("is not taken over, and each call is paid once", async () => {
       const busy = await mill.spawnWorker({ blockAt: { kind: "prompt", afterMs: 500, ms: 8_000 } });
       const blocked = new Promise((resolve) =>
         busy.process.on("message", (message) => message === "blocked" && resolve(0)),
       );
       const runId = await mill.start(files);
       await blocked;
-      // From here on somebody else would take it.
+      // From here on another worker would claim it.
       const rest = await mill.work();
       const run = await mill.ended(runId);
       await rest();
@@ -58,7 +58,7 @@ describe.each(backends)(
   },
 );
 
-describe("the thread that renews leases", () => {
+describe("the lease thread", () => {
   let database: TestDatabase;
   let store: Store;
   let keeper: LeaseKeeper | null;
@@ -106,9 +106,9 @@ describe("the thread that renews leases", () => {
     return rows.length === 0;
   }
 
-  it("renews while this very loop stands still", async () => {
+  it("renews leases while the event loop of its worker is blocked", async () => {
     const { calm } = store.database;
-    // In the order in which they came: renewals, and where this loop stood still between them.
+    // The order of events: renewals, and the blocked time between them.
     await calm.query("create table happened (id serial, what text)");
     await calm.query(`create function note_renewal() returns trigger language plpgsql as
       'begin insert into happened (what) values (''renewed''); return new; end'`);
@@ -122,12 +122,12 @@ describe("the thread that renews leases", () => {
     const { rows } = await calm.query<{ what: string }>("select what from happened order by id");
     const order = rows.map(({ what }) => what);
     const between = order.slice(order.indexOf("stopped") + 1, order.indexOf("went on"));
-    // One may have been sent just before, and one come just after.
+    // One renewal may have been sent just before, and one may have arrived just after.
     expect(between.length).toBeGreaterThan(2);
     expect(keeper?.renewedMsAgo()).toBeGreaterThanOrEqual(0);
   });
 
-  it("tells what was lost, once somebody else has it", async () => {
+  it("reports lost leases after another worker has claimed them", async () => {
     const { claim, lost } = await held();
     await pause(1_000);
     expect(lost()).toBe(0);
@@ -135,7 +135,7 @@ describe("the thread that renews leases", () => {
     await expect.poll(lost).toBeGreaterThan(0);
   });
 
-  it("waits for nobody: what somebody has locked is not lost, stands in nobody's way, and is renewed when it is free", async () => {
+  it("does not wait for locked rows: it keeps their leases, blocks nothing, and renews when they are free", async () => {
     const { claim, lost } = await held();
     const other = await claimed(
       store,
@@ -154,7 +154,7 @@ describe("the thread that renews leases", () => {
           [other.activity.id, "renewed"],
         ]),
       );
-      // In the other order than the renewal: whoever had waited would stand against it.
+      // This is the opposite order of the renewal. A renewal that waited would cause a deadlock.
       await commit.query("update activities set ready_at = ready_at where id = $1", [other.activity.id]);
       keeper?.renewNow();
       await pause(1_500);
@@ -170,7 +170,7 @@ describe("the thread that renews leases", () => {
     expect(await renewLeases(store.database, both, leaseMs)).toEqual(new Map());
   });
 
-  it("goes on after its connection broke, and renews no more what was dropped", async () => {
+  it("continues after its connection broke, and does not renew released leases", async () => {
     const { claim } = await held();
     expect(await connections("pg_terminate_backend(pid)")).toBe(1);
     await expect.poll(() => connections()).toBe(1);

@@ -1,4 +1,4 @@
-/** What a deployment's processes say of themselves, and write to their logs, while their servers come and go under load. */
+/** The health reports and logs of a deployment's processes while their servers stop and start under load. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
@@ -30,7 +30,7 @@ interface Said {
 const replies = `rules: [{ when: { text: "Greet Ada" }, reply: late, delay: 4s }]
 default: { reply: hello, delay: 200ms }
 `;
-/** So many runs are under way when a server goes. */
+/** The number of runs that are open when a server stops. */
 const load = 40;
 
 interface LogLine {
@@ -42,7 +42,7 @@ interface LogLine {
 const roles = ["worker", "supervisor", "api"] as const;
 const there = await redisAvailable("the health of processes while Redis comes and goes");
 
-/** Between the processes and Postgres: what stands for a network that breaks. */
+/** A proxy between the processes and Postgres, which acts as a broken network. */
 async function breakable(url: string) {
   const through = new URL(url);
   const { hostname, port, searchParams } = through;
@@ -89,7 +89,7 @@ async function breakable(url: string) {
   };
 }
 
-describe.skipIf(!there)("the health of worker, supervisor and API", () => {
+describe.skipIf(!there)("the health endpoints of worker, supervisor and API", () => {
   let place: MarkmillPlace & { remove(): Promise<void> };
   let database: TestDatabase;
   let line: Awaited<ReturnType<typeof breakable>>;
@@ -111,7 +111,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     if (method === "HEAD") return { status: answer.status, ok: answer.ok, components: {} };
     return { status: answer.status, ...((await answer.json()) as Omit<Said, "status">) };
   }
-  /** Of worker, supervisor and API: the status of /health/ready and the code of a component. */
+  /** For worker, supervisor and API: the status of /health/ready and the code of a component. */
   const ready = async (component: string) =>
     await Promise.all(
       roles
@@ -121,7 +121,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
           return `${role} ${status} ${components[component]?.code ?? "ok"}`;
         }),
     );
-  /** Runs that prompt a model, so that work goes through queue and database all the time. */
+  /** Runs with prompts, so that the queue and the database are busy all the time. */
   async function startRuns(name: string): Promise<void> {
     const api = processes.get("api")?.process;
     const [, token = ""] = (await api?.says("stderr", /first key \(shown only this once\): (\S+)/)) ?? [];
@@ -138,7 +138,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
       ).length;
     await expect.poll(open, { timeout: 120_000 }).toBe(0);
   }
-  /** Lines about trouble, of one process and one code. */
+  /** Log lines about trouble, of one process and one code. */
   function linesOf(role: string, code: string): LogLine[] {
     const lines = (logs.get(role)?.stdout() ?? "").split("\n").filter((line) => line.startsWith("{"));
     return lines.map((line): LogLine => JSON.parse(line)).filter((line) => line.code === code);
@@ -178,7 +178,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     await place?.remove();
   });
 
-  it("is asked by GET and HEAD at two addresses, and at no other", async () => {
+  it("answer GET and HEAD at two addresses, and at no other", async () => {
     for (const [role, { port }] of processes) {
       for (const what of ["live", "ready"] as const) {
         expect([role, what, await ask(role, what)]).toMatchObject([role, what, { status: 200, ok: true }]);
@@ -195,22 +195,22 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     ["is full", "QUEUE_FULL", () => admin.config("SET", "maxmemory", "1"), () => admin.config("SET", "maxmemory", "0")],
     ["is a replica", "QUEUE_READ_ONLY", () => admin.replicaof("127.0.0.1", 1), () => admin.replicaof("NO", "ONE")],
     ["says nothing", "QUEUE_UNREACHABLE", () => redis.freeze(), () => redis.thaw()],
-  ])("tells that Redis %s, and that it is well again", async (_, code, break_, mend) => {
+  ])("report that Redis %s, and later that it is healthy again", async (_, code, break_, mend) => {
     await break_();
-    // The API takes runs without a queue.
+    // The API accepts runs without a queue.
     await expect
       .poll(() => ready("queue"))
       .toEqual([`worker 503 ${code}`, `supervisor 503 ${code}`, `api 200 ${code}`]);
     expect((await ask("worker", "ready")).components.queue?.fix).toMatch(/Redis|REDIS_URL/);
-    // Also where nothing is under way.
+    // An idle process logs it too.
     await expect.poll(() => linesOf("worker", code).length).toBeGreaterThan(0);
     await allLive();
     await mend();
     await expect.poll(() => ready("queue")).toEqual(["worker 200 ok", "supervisor 200 ok", "api 200 ok"]);
   });
 
-  // Longer than a worker waits that hears nothing.
-  it.runIf(inject("thorough"))("no worker leaves while Redis is full for long", async () => {
+  // Longer than a worker without deliveries waits before it stops.
+  it.runIf(inject("thorough"))("keep every worker alive while Redis is full for long", async () => {
     await startRuns("full");
     await admin.config("SET", "maxmemory", "1");
     await sleep(35_000);
@@ -227,7 +227,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     ["Redis", "queue", "QUEUE_UNREACHABLE", () => redis.kill(), () => redis.restart()],
     ["Postgres", "database", "STORE_UNREACHABLE", async () => line.cut(), async () => line.mend()],
   ])(
-    "tells that %s is lost under load, in a few lines of the log, and that it is back",
+    "report that %s is lost under load, in a few log lines, and later that it is back",
     async (name, part, code, lose, mend) => {
       await startRuns(name);
       await lose();
@@ -243,7 +243,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     },
   );
 
-  it("a worker with an unsaved reply is live, but not ready, while the database is away and while it drains", async () => {
+  it("report a worker with an unsaved reply as live, but not ready, while the database is unreachable and while it drains", async () => {
     const worker = processes.get("worker");
     if (worker === undefined) throw new Error("no worker");
     const elsewhere: MarkmillPlace = { ...place, env: { ...place.env, DATABASE_URL: database.url } };
@@ -267,7 +267,7 @@ describe.skipIf(!there)("the health of worker, supervisor and API", () => {
     expect(adaAsked()).toBe(1);
   });
 
-  it("tells the end of each, and how often it was met", async () => {
+  it("count each kind of end, and report how often it happened", async () => {
     const queue = () => linesOf("api", "QUEUE_UNREACHABLE").map(({ trouble }) => trouble);
     await expect.poll(queue).toContain("ended");
     expect(linesOf("api", "QUEUE_UNREACHABLE").at(-1)?.times).toBeGreaterThan(2);

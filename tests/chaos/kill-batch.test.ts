@@ -1,6 +1,6 @@
 /**
- * kill -9 of the supervisor between reserving a run's id, making the run and enqueuing it, and of supervisor and workers in the middle of a
- * class: nothing is lost, nobody is graded twice, no call is paid twice.
+ * kill -9 of the supervisor between reserving a run's id, creating the run and enqueuing it, and of supervisor and workers in the middle of
+ * a class: nothing is lost, no submission is graded twice, no call is paid twice.
  */
 import { startSupervisor } from "@markmill/worker/supervisor";
 import { describe, expect, inject, it } from "vitest";
@@ -16,22 +16,25 @@ const works = 24;
 
 const both = inject("thorough") || !withRedis;
 const quiet = { info: () => undefined, warn: () => undefined, error: console.error };
-// Works begin in the store, and the queue has a part in the middle: each is tried where it matters, and all of it on every backend in the soak.
+// The store starts submissions, and the queue matters in the middle. Each case runs where it matters, and in the soak on every backend.
 const deaths: readonly (readonly [Backend, { readonly begins: boolean; readonly middle: readonly number[] }])[] = [
   ["postgres", { begins: true, middle: both ? [0.2, 0.5] : [] }],
   ...(withRedis ? ([["redis", { begins: both, middle: both ? [0.2, 0.5] : [0.35] }]] as const) : []),
 ];
 
 describe.each(deaths)("a class on %s", (backend, { begins, middle }) => {
-  const times = [...(begins ? ["wherever its works begin"] : []), ...(middle.length > 0 ? ["in the middle"] : [])];
-  it(`that is killed ${times.join(", and ")}: each is graded once, each call paid once`, async () => {
+  const times = [
+    ...(begins ? ["wherever its submissions start"] : []),
+    ...(middle.length > 0 ? ["in the middle"] : []),
+  ];
+  it(`that is killed ${times.join(", and ")} grades each submission once and pays each call once`, async () => {
     const mill = await startMill({ backend, script: gradingScript(300), worker: false, supervisor: false });
     try {
       const { batches } = mill.store.as("default");
       const store = mill.store.as("default");
       const { id } = await batches.save(await gradableClass(store, works, { concurrency: 6 }));
-      // Each dies at its point: after the reservation, after the run is made, and the next ones after some more.
-      // More may begin each time: those before may have been made by one statement, and then nothing would be left to make.
+      // Each supervisor is killed at its point: after the reservation, after the creation of the run, and the next ones a few runs later.
+      // Each time more runs may start: one statement may have created all earlier runs, and then none would be left to create.
       const points = [
         ["admitted", 6],
         ["created", 12],
@@ -69,7 +72,7 @@ describe.each(deaths)("a class on %s", (backend, { begins, middle }) => {
       expect(all.map(({ key, grade, tries }) => [key, grade?.total, tries])).toEqual(
         Array.from({ length: works }, (_, index) => [memberOf(index + 1).key, 3, 1]),
       );
-      // A call that was under way when its worker died never came back to us, and had to be made again; no reply that came was bought twice.
+      // A call that was open when its worker was killed was lost and had to be repeated. No reply that arrived was paid twice.
       const spent = (await batches.get(id))?.spent;
       const unsure = spent?.unsure?.calls ?? 0;
       expect((spent?.calls ?? 0) - unsure).toBe(works);

@@ -1,6 +1,6 @@
 /**
- * kill -9 of the worker at every point of an EXECUTE: the run goes on, and the workspace holds each effect once. With the session alive,
- * with the session gone, and on a host that never had it.
+ * kill -9 of the worker at every point of an EXECUTE: the run continues, and the workspace contains each effect once. The session is alive,
+ * lost, or was never on this host.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -20,7 +20,7 @@ import {
 import { createRun, getHistory, saveBlob } from "../support/store.ts";
 import { until } from "../support/until.ts";
 
-// What each EXECUTE does cannot be done twice without showing: lines are added, folders made, state moves.
+// A repeated EXECUTE would be visible: it adds lines, creates folders and changes state.
 const chart = (
   scratch: string,
 ) => `START --> EXECUTE_A["Execute: echo a >> log; mkdir made; cd made; export TURN=\${TURN}a; echo t >> ${scratch}"]
@@ -32,8 +32,8 @@ const reply = (seconds: number) =>
     `echo b2 >> ../log; sleep ${seconds}; echo b3 >> ../log; rmdir ../twice`,
     "```",
   ].join("\\n");
-// A sleep that is this file's own and too long to end by itself: whoever kills in the middle of a command finds it there, however
-// busy the machine is, and ends it where the command is repeated.
+// A sleep that only this file uses, too long to end during a test. A test that kills in the middle of a command finds the command there
+// on a machine of any speed, and ends the sleep of the repeated command.
 const slowly = 600 + process.pid / 10_000_000;
 const script = `rules: [{ when: { text: slowly }, reply: "${reply(slowly)}" }]
 default: { reply: "${reply(0.6)}" }`;
@@ -48,7 +48,7 @@ async function submission(): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** The long sleeps of this file, with the pids they have outside every session. */
+/** The long sleeps of this file, with their pids outside every session. */
 function sleeping(): number[] {
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid) && lineOf(pid) === `sleep\0${slowly}\0`)
@@ -64,8 +64,8 @@ function lineOf(pid: string): string {
 }
 
 /**
- * points: what is the worker's own, and the same whatever the sandbox. middle: all about what is left of a session in the middle of a command,
- * which is the sandbox's; without it, one case of that.
+ * points: cases of the worker alone, equal in every sandbox. middle: all cases of a session in the middle of a command, which depend on
+ * the sandbox; without it, one of them.
  */
 export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("points" | "middle")[]): void {
   // Without a sandbox /tmp is the machine's own.
@@ -110,7 +110,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
     }
   });
 
-  /** What a worker that was killed in another test has left here, until somebody takes its session away. */
+  /** Processes that a killed worker of another test has left here, until the cleanup deletes its session. */
   let earlier: readonly number[] = [];
 
   async function start(flow = asking("what now?")): Promise<string> {
@@ -122,18 +122,18 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
 
   let interrupted: readonly number[] = [];
 
-  /** Until the command of each of so many runs is in its long sleep. */
+  /** Waits until the commands of all these runs are in their long sleep. */
   async function inTheMiddle(runs = 1): Promise<void> {
     await until(async () => sleeping().filter((pid) => !earlier.includes(pid)).length >= runs, { everyMs: 250 });
     interrupted = sleeping();
   }
 
-  /** Ends the sleep of a command that is repeated, never of the one that was interrupted. */
+  /** Ends the sleep of a repeated command, never that of the interrupted one. */
   function wake(): void {
     for (const pid of sleeping()) if (!interrupted.includes(pid)) process.kill(pid);
   }
 
-  /** Another worker goes on with the runs to their end. */
+  /** Another worker continues the runs to their end. */
   async function ends(runIds: readonly string[], next: () => Promise<() => Promise<void>> = mill.work): Promise<void> {
     const rest = await next();
     const waking = setInterval(wake, 500);
@@ -158,15 +158,15 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
     { killAt: { point: "after-enqueue", kind: "execute" } },
   ] as const;
 
-  // Each is one worker's death: in the first EXECUTE, then in its repetition or in the second. The first and the last point are of every
-  // activity, and no session has a part in them: kill-worker tries them.
+  // Each point kills one worker: in the first EXECUTE, then in its repetition or in the second one. kill-worker tests the first and the
+  // last point, which every activity has and which use no session.
   const several = points.slice(1, -1);
   const deaths = inject("thorough")
     ? points.map((point) => [point, point])
     : several.flatMap((_, index) => (index % 2 === 0 ? [several.slice(index, index + 2)] : []));
   for (const each of cases.includes("points") ? deaths : []) {
     const names = each.map((point) => ("killInSession" in point ? point.killInSession : point.killAt.point));
-    it(`at ${names.join(" and then at ")}: each effect once`, async () => {
+    it(`at ${names.join(" and then at ")}: each effect happens once`, async () => {
       const [first, ...others] = each;
       const victim = await worker(first);
       const runId = await start();
@@ -186,7 +186,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
     return runIds;
   }
 
-  it("in the middle of a command, with the session alive, or lost with it: one line, one folder, the state from before", async () => {
+  it("in the middle of a command, with or without its session: one line, one folder, and the state from before", async () => {
     const victim = await worker();
     const [alive = "", lost = ""] = await begun(2);
     await victim.kill();
@@ -212,7 +212,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
     },
   );
 
-  inMiddle("in the middle of taking the workspace back, twice: each effect once", async () => {
+  inMiddle("in the middle of restoring the workspace, twice: each effect happens once", async () => {
     const victim = await worker();
     const runIds = await begun();
     await victim.kill();
@@ -238,7 +238,7 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
   );
 
   const decided = it.runIf(cases.includes("points") || inject("thorough"));
-  decided("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
+  decided("without checkpoints: the run reports an unknown outcome, and repeats nothing", async () => {
     const marker = join(here, "ran");
     const head = "---\nsandbox: { checkpoint: false }\n---\n";
     const outside = sandbox === "none" ? `echo ran >> ${marker}` : "echo ran >> /workspace/ran";

@@ -1,6 +1,6 @@
 /**
- * kill -9 around the listing and the calls of an MCP server, whose tools say something else by the time the activity is repeated: no reply is
- * paid for twice, because the stored listing gives the same request again, and no call is made twice that is not marked safe.
+ * kill -9 around the listing and the calls of an MCP server whose tools have new texts when the activity is repeated. No reply is paid
+ * twice, because the stored listing gives the same request again. No call is repeated unless it is marked safe.
  */
 import type { Program, Tool } from "@markmill/engine";
 import { saying, startMcpServer, type TestingMcpServer } from "@markmill/tools/testing-mcp-server";
@@ -61,13 +61,13 @@ async function survive(main: Program, point: string, times: number) {
   return { run, paid: mill.requests().length - before.requests, rows, called: called.map(({ values }) => values.n) };
 }
 
-/** The first is the listing, the second and third are calls of the model: 2 is between its reply and the tool, or the tool and its next round. */
+/** 1 is the listing, 2 and 3 are calls of the model: 2 is between its reply and the tool, or the tool and its next round. */
 const all = [1, 2, 3].flatMap((times) =>
   (["tool-begun", "tool-performed", "tool-ended"] as const).map((point) => ({ point, times })),
 );
 const whole = [{ point: "after-work", times: 1 } as const, { point: "after-commit", times: 1 } as const];
-// How a call is repeated is the same for every kind of tool, and tried in kill-tools.test.ts; here the listing is what is new, and the points at
-// which whether a call may be repeated matters are tried with the kind of tool that is not tried there.
+// kill-tools.test.ts tests the repetition of calls, which is equal for every kind of tool. Only the listing is new here. At points where
+// the safety mark matters, this file tests the kind of tool that the other file leaves out.
 const safe = inject("thorough")
   ? [...all, ...whole]
   : ([
@@ -81,12 +81,12 @@ const never = inject("thorough")
       { point: "tool-begun", times: 2 },
     ] as const);
 
-/** Before its end is written, a listing is made again, whatever the tools are. */
+/** A listing is repeated until its end is written, for every kind of tool. */
 const listed = (point: string, times: number) =>
   times === 1 && (point === "tool-begun" || point === "tool-performed") ? "Quite another one." : "As it was.";
 
 it.each(safe)(
-  "at $point, time $times, safe to repeat: the run ends as if nothing had been",
+  "kill -9 at $point, time $times, with a tool that is safe to repeat: the run ends as usual",
   async ({ point, times }) => {
     const { run, paid, rows } = await survive(acting("safe"), point, times);
     expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
@@ -100,15 +100,18 @@ it.each(safe)(
   },
 );
 
-it.each(never)("at $point, time $times, not safe to repeat: none is called twice", async ({ point, times }) => {
-  const { run, paid, rows, called } = await survive(acting("never"), point, times);
-  expect(rows[0]?.result).toContain(listed(point, times));
-  expect(new Set(called).size).toBe(called.length);
-  if (times > 1 && point !== "tool-ended") {
-    expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" } });
-    expect(paid).toBe(times - 1);
-  } else {
-    expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
-    expect([paid, called]).toEqual([3, [1, 2]]);
-  }
-});
+it.each(never)(
+  "kill -9 at $point, time $times, calls no tool twice that is not safe to repeat",
+  async ({ point, times }) => {
+    const { run, paid, rows, called } = await survive(acting("never"), point, times);
+    expect(rows[0]?.result).toContain(listed(point, times));
+    expect(new Set(called).size).toBe(called.length);
+    if (times > 1 && point !== "tool-ended") {
+      expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" } });
+      expect(paid).toBe(times - 1);
+    } else {
+      expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
+      expect([paid, called]).toEqual([3, [1, 2]]);
+    }
+  },
+);

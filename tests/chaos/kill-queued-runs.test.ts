@@ -1,4 +1,4 @@
-/** Runs that wait for a place of their tenant survive the death of the supervisor and of workers, and the loss of the queue. */
+/** Runs that wait for a slot of their tenant survive kill -9 of the supervisor and of workers, and the loss of the queue. */
 import { Redis } from "ioredis";
 import { expect, inject, it } from "vitest";
 import { type Backend, definitionOf, startMill, workflow } from "../support/mill.ts";
@@ -10,7 +10,7 @@ const backends: Backend[] = (await redisAvailable("queued runs that are killed, 
   ? ["redis", "postgres"]
   : ["postgres"];
 const script = 'rules: [{ when: { pattern: "." }, reply: "x" }]';
-/** Elsewhere in the soak. */
+/** The other backend runs in the soak. */
 const tried = inject("thorough") ? backends : backends.slice(0, 1);
 const places = 4;
 const runs = 24;
@@ -32,7 +32,7 @@ it.each(tried)("kill -9 of supervisor and worker and a lost queue lose no queued
       await mill.queues.enqueue(jobs);
     }
     expect(await count("runs where enqueued_at = 'infinity'")).toBe(runs - places);
-    // It dies when it has admitted runs for the second time, and has not enqueued them.
+    // The supervisor is killed after it started runs for the second time, and before it enqueued them.
     const supervisor = await spawnSupervisor(mill, { killAt: "queued:2", runsPerTenant: places });
     const worker = await mill.spawnWorker();
     await supervisor.exited;

@@ -1,6 +1,6 @@
 /**
- * kill -9 of the worker around tool calls that act in the run's session: the run goes on, no reply is paid for twice, and the workspace holds
- * each effect once although no tool is marked safe to repeat. Without a checkpoint nobody knows, and nothing is repeated.
+ * kill -9 of the worker around tool calls with effects in the run's session: the run continues, no reply is paid twice, and the workspace
+ * contains each effect once although no tool is marked safe. Without a checkpoint the outcome is unknown, and nothing is repeated.
  */
 import { access, readdir, readFile } from "node:fs/promises";
 import { createJailSandbox } from "@markmill/sandbox";
@@ -24,7 +24,7 @@ rules:
   - { when: { role: user, text: by server }, calls: [{ name: s__add, arguments: { line: a } }, { name: s__wait, arguments: { line: b } }, { name: s__add, arguments: { line: c } }] }
   - { when: { role: tool }, reply: Done. }
 `;
-/** Names the servers of this file among all others on the machine: those whose call waits, and those whose first listing does not end. */
+/** Names of this file's servers, unique on the machine: servers whose call waits, and servers whose first listing does not end. */
 const own = { calling: `calling-${process.pid}`, listing: `listing-${process.pid}` } as const;
 const byCommand = (more = "", repeat = "") => `---
 tools:
@@ -47,7 +47,7 @@ async function servers(name: string): Promise<number[]> {
   return found;
 }
 
-/** Those whose call has begun: it added its line, and waits. */
+/** Servers whose call has started: it added its line, and waits. */
 async function waiting(name: string): Promise<number[]> {
   const lines = await Promise.all(
     (await servers(name)).map(async (pid) => ({
@@ -58,12 +58,12 @@ async function waiting(name: string): Promise<number[]> {
   return lines.filter(({ added }) => added.includes("b")).map(({ pid }) => pid);
 }
 
-/** All processes of the machine are looked at each time. */
+/** Each check reads all processes of the machine. */
 const seldom = { everyMs: 250 };
 
 /**
- * points: what is the worker's own, and the same whatever the sandbox. servers: what becomes of a server in the session, which is the
- * sandbox's.
+ * points: cases of the worker alone, equal in every sandbox. servers: what happens to a server in the session, which depends on the
+ * sandbox.
  */
 export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly ("points" | "servers")[]): void {
   let mill: Mill;
@@ -95,7 +95,7 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
     await mill.queues.enqueue(created.jobs);
     return created.runId;
   }
-  /** Another worker goes on with the run to its end. */
+  /** Another worker continues the run to its end. */
   async function ended(runId: string, begun?: () => Promise<void>) {
     const rest = begun ?? (await mill.work());
     const run = await mill.ended(runId);
@@ -105,8 +105,8 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
     return { ...run, rows: rows.map(({ name, state }) => [name, state]) };
   }
 
-  // A session is used as by EXECUTE, whose deaths at all points are tried in kill-commands, and calls are recorded as those of other tools,
-  // tried in kill-tools: here the points at which a session and a record are at odds.
+  // The session is used as by EXECUTE, and kill-commands tests all its points. The calls are recorded like those of other tools, which
+  // kill-tools tests. This file tests the points where session and record disagree.
   const usual = [
     { killInSession: "in-checkpoint" },
     ...["tool-performed", "tool-ended"].map((point) => ({ killAt: { point, kind: "prompt", times: 2 } })),
@@ -120,7 +120,7 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
   ];
   const points = inject("thorough") ? [...usual, ...further] : usual;
   for (const point of cases.includes("points") ? points : []) {
-    it(`at ${"killInSession" in point ? point.killInSession : point.killAt.point}: each effect once`, async () => {
+    it(`at ${"killInSession" in point ? point.killInSession : point.killAt.point}: each effect happens once`, async () => {
       const before = mill.requests().length;
       const victim = await worker(point);
       const runId = await start("by command");
@@ -137,7 +137,7 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
   }
 
   it.runIf(cases.includes("servers"))(
-    "in the middle of a call of a server in the session and of the listing of another: both are ended, and each effect is there once",
+    "in the middle of a call of one server and of the listing of another: both servers are ended, and each effect happens once",
     async () => {
       const victim = await worker();
       const calling = await start("by server", byServer(own.calling));
@@ -183,12 +183,12 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
     return await ended(runId);
   }
 
-  decided("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
+  decided("without checkpoints: the run reports an unknown outcome, and repeats nothing", async () => {
     const run = await withoutCheckpoints("");
     expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" }, rows: [["add", "begun"]] });
   });
 
-  decided("without checkpoints, but marked safe: it is repeated on what is there", async () => {
+  decided("without checkpoints, but safe to repeat: the tool is called again on the current files", async () => {
     const run = await withoutCheckpoints(", repeat: safe");
     expect(run).toMatchObject({ status: "success", result: "$ cat added\na\na\nb\nc\n" });
   });

@@ -1,6 +1,6 @@
 /**
- * kill -9 between any two lines of a tool call: no reply is paid for twice, no tool that is not marked safe is performed twice, and what
- * nobody can know is said to be unknown.
+ * kill -9 between any two lines of a tool call: no reply is paid twice, no tool is called twice unless it is marked safe, and a lost
+ * outcome is reported as unknown.
  */
 import type { Program, Tool } from "@markmill/engine";
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
@@ -62,13 +62,13 @@ async function survive(main: Program, point: string) {
 
 const points = ["after-claim", "tool-begun", "tool-performed", "tool-ended", "after-work", "after-commit"] as const;
 /**
- * Each point between the first call and the commit is tried with one kind of tool; kill-mcp-tools tries those at which that matters with the
- * other. What comes before and after is the same for every activity, and tried in kill-worker.
+ * Each point between the first call and the commit is tested with one kind of tool. kill-mcp-tools tests the other kind where that matters.
+ * kill-worker tests the points before and after, which every activity has.
  */
 const pointsOf = (...some: (typeof points)[number][]) => (inject("thorough") ? points : some);
 
 it.each(pointsOf("tool-begun"))(
-  "at %s, with tools that are safe to repeat: the run ends as if nothing had been",
+  "kill -9 at %s with tools that are safe to repeat: the run ends as usual",
   async (point) => {
     const { run, paid, rows } = await survive(acting("safe", `/safe/${point}`), point);
     expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
@@ -82,7 +82,7 @@ it.each(pointsOf("tool-begun"))(
 );
 
 it.each(pointsOf("tool-performed", "tool-ended", "after-work"))(
-  "at %s, with tools that are not: none is performed twice",
+  "kill -9 at %s with tools that are not safe to repeat: no tool is called twice",
   async (point) => {
     const path = `/never/${point}`;
     const { run, paid, rows } = await survive(acting("never", path), point);
@@ -90,7 +90,7 @@ it.each(pointsOf("tool-performed", "tool-ended", "after-work"))(
     expect(new Set(bodies).size).toBe(bodies.length);
     const interrupted = rows.some(({ state }) => state === "begun");
     if (interrupted) {
-      // The other call of the reply had begun, too, or has ended.
+      // The other call of the reply had started too, or has ended.
       expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" }, spent: { calls: 1 } });
       expect(paid).toBe(1);
     } else {

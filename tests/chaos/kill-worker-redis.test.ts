@@ -4,7 +4,7 @@ import { killWorkers } from "./kill-worker.ts";
 
 const available = await redisAvailable("kill -9 on the Redis backend");
 
-// Between the claim and the commit no queue is asked: those points are tried on Postgres.
+// The queue has no part between the claim and the commit, so the Postgres file tests those points.
 describe.skipIf(!available)("kill -9 on the redis backend, with the shipped times", () =>
   killWorkers("redis", { everyPoint: inject("thorough") }),
 );

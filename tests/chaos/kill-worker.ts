@@ -1,4 +1,4 @@
-/** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid twice, nothing commits twice. */
+/** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid or committed twice. */
 
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
@@ -32,7 +32,7 @@ const afterCommit: Death = { point: "after-commit", kind: "prompt" };
 const afterEnqueue: Death = { point: "after-enqueue", kind: "prompt" };
 const variableSet: Death = { point: "after-commit", kind: "set" };
 const callEnqueued: Death = { point: "after-enqueue", kind: "call" };
-// A run comes to them in this order. After its enqueue one kind of activity is like another.
+// A run passes the points in this order. After its enqueue all kinds of activities are equal.
 const all: readonly (readonly Death[])[] = inject("thorough")
   ? [beforeClaim, afterClaim, afterWork, afterCommit, afterEnqueue, variableSet, callEnqueued].map((death) => [death])
   : [
@@ -41,9 +41,9 @@ const all: readonly (readonly Death[])[] = inject("thorough")
     ];
 
 interface KillOptions {
-  /** In place of the shipped times. */
+  /** Replaces the shipped times. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Else only those at which the queue has a part. */
+  /** false: only the points where the queue has a part. */
   readonly everyPoint: boolean;
 }
 
@@ -69,7 +69,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
     return rows[0]?.n ?? 0;
   }
 
-  /** One run, one worker's death after the other. */
+  /** One run, in which one worker is killed after the other. */
   async function survive(deaths: readonly Death[]): Promise<void> {
     const before = mill.requests().length;
     let runId = "";
@@ -116,7 +116,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
     ),
   };
 
-  /** Says whether the worker died with the next prompt in hand: on a machine that stood still for a second it goes the ordinary way. */
+  /** Returns whether the worker was killed with the next prompt claimed. After a pause of a second a worker enqueues it instead. */
   async function dieWithTheNext(killAt: Death): Promise<boolean> {
     const before = mill.requests().length;
     const victim = await mill.spawnWorker({ killAt });
@@ -135,7 +135,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
   }
 
   it.runIf(everyPoint).for([afterCommit, afterEnqueue])(
-    "$point with the next prompt claimed by the commit: it is asked once, by somebody else",
+    "$point with the next prompt claimed by the commit: another worker sends the prompt once",
     async (death, { skip }) => {
       let died = false;
       for (let tries = 0; tries < 3 && !died; tries++) died = await dieWithTheNext(death);
@@ -147,7 +147,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
   );
 
   it.runIf(everyPoint)(
-    "in the middle of a call: the call is made once more, and its reply is the only one",
+    "in the middle of a call: the call is repeated once, and only its second reply counts",
     async () => {
       const victim = await mill.spawnWorker();
       const before = mill.requests().length;
@@ -158,7 +158,7 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
       const run = await mill.ended(runId);
       await rest();
       expect(run).toMatchObject({ status: "success", result: "three" });
-      // The call that was lost with its worker may have been billed: it counts, as unsure.
+      // The call that was lost with its worker may have been billed. It counts as unsure.
       expect(run.spent.calls - (run.spent.unsure?.calls ?? 0)).toBe(3);
       expect(run.spent.unsure?.calls ?? 0).toBeLessThanOrEqual(1);
       expect(mill.requests().length - before).toBeLessThanOrEqual(4);
@@ -177,23 +177,23 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
   }
 
   it.runIf(everyPoint)(
-    "after commands that must not be repeated, before their outcome is told: it is unknown",
+    "after commands that must not be repeated, before their outcome is stored: it is unknown",
     async () => {
       const ended = await afterCommands(", repeat: never");
       expect(ended).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" } });
     },
   );
 
-  // Otherwise kill-commands is enough.
+  // In other test runs kill-commands is enough.
   it.runIf(everyPoint && inject("thorough"))(
-    "after commands, before their outcome is told: they are repeated",
+    "after commands, before their outcome is stored: they are repeated",
     async () => {
       const ended = await afterCommands("");
       expect(ended).toMatchObject({ status: "success", result: "$ echo line >> log; cat log\nline\n" });
     },
   );
 
-  it("anywhere between the jobs of many runs at once: each step counts once", async () => {
+  it("at any moment between the jobs of many parallel runs: each step counts once", async () => {
     const [laps, count] = [12, inject("thorough") ? 40 : 16];
     const chart = `START --> SET_N["Set: N='0'"]
 SET_N --> ASSIGN_N["Assign: '{{N}}+'"]

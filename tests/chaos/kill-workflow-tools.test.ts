@@ -1,6 +1,6 @@
 /**
- * kill -9 between any two lines of a workflow that a model calls as a tool, in the caller, in the call and while the callee runs: no reply is
- * paid for twice, one child run is made, and the run ends as if nothing had been.
+ * kill -9 between any two lines of a workflow that a model calls as a tool: in the caller, in the call and during the callee. No reply is
+ * paid twice, one child run is created, and the run ends as usual.
  */
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { definitionOf, type Mill, type SpawnOptions, startMill, workflow } from "../support/mill.ts";
@@ -30,7 +30,7 @@ afterAll(() => mill?.close());
 interface Death {
   readonly when: string;
   readonly killAt: NonNullable<SpawnOptions["killAt"]>;
-  /** The store cannot tell it from the point after it, or it is the claim of a prompt like any other. */
+  /** For the store this point equals the next one, or it is the claim of an ordinary prompt. */
   readonly further?: true;
 }
 
@@ -47,7 +47,7 @@ const deaths: readonly Death[] = [
   { when: "the caller's prompt is ready again, and not enqueued", killAt: { point: "after-commit", kind: "call" } },
   { when: "the result is known, and its row has not ended", killAt: { point: "tool-performed", kind: "prompt" } },
 ];
-// A run comes to them in this order: three of them are one run's.
+// A run passes the points in this order. Three of them belong to one run.
 const usual = deaths.filter(({ further }) => further !== true);
 const several = inject("thorough") ? deaths.map((death) => [death]) : [usual.slice(0, 3), usual.slice(3)];
 
@@ -63,7 +63,7 @@ it.each(several.map((each) => [each.map(({ when }) => when).join("; then "), eac
     }
     await victim.exited;
   }
-  // Begun now: one that waited, halted, might hold what it was just given.
+  // The worker starts now, because a waiting stopped worker might hold the new job.
   const rest = await mill.work();
   const run = await mill.ended(runId);
   await rest();

@@ -1,4 +1,4 @@
-/** Connections to Postgres break at any time: what was done outside is not lost for it, and nothing is done twice. */
+/** Connections to Postgres break at any time: results of outside calls are not lost, and nothing is done twice. */
 
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 describe.each(backends)("connections to Postgres lost, on the %s backend", (backend) => {
-  it("every connection is cut again and again while prompts and commands run: all finish, each activity once", async () => {
+  it("lose nothing while prompts and commands run: all runs finish, each activity once", async () => {
     const running = await startMill({ backend, script });
     mill = running;
     const chart = `START --> PROMPT_A[Prompt: User A] --> EXECUTE_B["Execute: sleep 1; echo $((1 + 1))"] --> SET_C[Set: C=RESULT] --> PROMPT_D[Prompt: User D]`;
@@ -37,7 +37,7 @@ describe.each(backends)("connections to Postgres lost, on the %s backend", (back
         status: "success",
         result: `good n${n}`,
         variables: { C: "$ sleep 1; echo $((1 + 1))\n2\n" },
-        // Nothing is booked that did not leave.
+        // No unsent request is booked.
         spent: { calls: 2, unsure: { calls: 0 } },
       });
       const { entries } = await getHistory(running.store.database, id);

@@ -1,4 +1,4 @@
-/** The queue is only the job: lose it, double it, switch it off, and every run still finishes once. */
+/** The queue contains only jobs. After its loss, doubled jobs or an outage, every run still finishes once. */
 
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, it } from "vitest";
@@ -26,8 +26,8 @@ afterEach(async () => {
   mill = null;
 });
 
-describe.skipIf(!redis)("Redis lost", () => {
-  it("FLUSHALL in the middle of many runs: all finish, each activity committed once", async () => {
+describe.skipIf(!redis)("a lost Redis", () => {
+  it("after FLUSHALL in the middle of many runs: all finish, each activity committed once", async () => {
     const server = await freshRedis();
     mill = await startMill({ backend: "redis", script, redisUrl: server.url });
     const ids = await Promise.all(
@@ -52,7 +52,7 @@ describe.skipIf(!redis)("Redis lost", () => {
     await server.stop();
   });
 
-  it("FLUSHALL during a long call and a long command: neither is repeated, the lease counts and not the lock", async () => {
+  it("after FLUSHALL during a long call and a long command: neither is repeated, because their leases count", async () => {
     const server = await freshRedis();
     const slow = `rules: [{ when: { text: slow }, reply: "worth it", delay: 4500ms }]`;
     mill = await startMill({ backend: "redis", script: slow, redisUrl: server.url });
@@ -75,7 +75,7 @@ describe.skipIf(!redis)("Redis lost", () => {
     await server.stop();
   });
 
-  it("down while runs are created: they are accepted at once, and run when it is back", async () => {
+  it("that is down while runs are created: they are accepted at once, and run when it is back", async () => {
     const server = await freshRedis();
     mill = await startMill({ backend: "redis", script, redisUrl: server.url });
     await server.kill();
@@ -91,8 +91,8 @@ describe.skipIf(!redis)("Redis lost", () => {
 });
 
 const backends: Backend[] = redis ? ["redis", "postgres"] : ["postgres"];
-describe.each(backends)("enqueues doubled and lost, on the %s backend", (backend) => {
-  it("the same job delivered ten times is one commit", async () => {
+describe.each(backends)("repeated and lost jobs, on the %s backend", (backend) => {
+  it("ten deliveries of the same job cause one commit", async () => {
     mill = await startMill({ backend, script, worker: false, supervisor: false });
     const id = await mill.start(files, { variables: { N: "once" } });
     const [job] = await quietActivities(mill.store.database, 0);
@@ -109,7 +109,7 @@ describe.each(backends)("enqueues doubled and lost, on the %s backend", (backend
     expect(mill.requests()).toHaveLength(2);
   });
 
-  it("a job that was lost between commit and queue is enqueued again by the supervisor", async () => {
+  it("the supervisor enqueues a job again that was lost between commit and queue", async () => {
     mill = await startMill({ backend, script });
     const created = await createRun(mill.store, { definition: definitionOf(files), variables: { N: "quiet" } });
     expect(await mill.ended(created.runId)).toMatchObject({ status: "success", result: "quiet good" });

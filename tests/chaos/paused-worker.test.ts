@@ -1,6 +1,6 @@
 /**
- * A worker that is paused (SIGSTOP, a closed laptop, a long garbage collection) keeps its prompts: no other worker asks them again, and the
- * replies that arrive meanwhile are used. A worker that was killed is replaced within seconds, however long its calls may last.
+ * A worker that is paused (SIGSTOP, a closed laptop, a long garbage collection) keeps its prompts: no other worker sends them again, and
+ * replies that arrive during the pause are used. A killed worker is replaced within seconds, whatever the time limit of its calls is.
  */
 
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
@@ -35,7 +35,7 @@ function gateOf({ gate }: Mill) {
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const redis: readonly Backend[] = (await redisAvailable("a paused worker on Redis")) ? ["redis"] : [];
 
-describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one worker, on the %s backend", (backend) => {
+describe.each<Backend>([...redis, "postgres"])("prompts claimed by one worker, on the %s backend", (backend) => {
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend, script, worker: false, gated: true });
@@ -50,7 +50,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
     wire = null;
   });
 
-  /** Runs whose first prompts are all with the model, asked by a worker of its own that is stopped now. The model answers meanwhile. */
+  /** Runs whose first prompts are all at the model, sent by a worker that is stopped now. The model answers during the stop. */
   async function inFlight() {
     const asking = await withTheModel();
     asking.worker.process.kill("SIGSTOP");
@@ -58,7 +58,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
     return asking;
   }
 
-  /** Runs whose first prompts are all with the model, asked by a worker of its own. */
+  /** Runs whose first prompts are all at the model, sent by a worker process. */
   async function withTheModel(options: SpawnOptions = {}) {
     const gate = gateOf(mill);
     const before = gate.asked.length;
@@ -72,7 +72,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
     return { worker: begun, runIds, answer, asked: () => gate.asked.length - before };
   }
 
-  /** Each prompt was asked once, and each request is paid and booked once. */
+  /** Each prompt was sent once, and each request is paid and booked once. */
   async function paidOnce(runIds: readonly string[]) {
     for (const [n, runId] of runIds.entries()) {
       expect(await mill.ended(runId)).toMatchObject({
@@ -91,7 +91,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
     return rows;
   }
 
-  it("a worker that is stopped for 5 s while another one has nothing to do: each prompt is asked once", async () => {
+  it("are each sent once if that worker is stopped for 5 s while another one is idle", async () => {
     const { worker, runIds, asked } = await inFlight();
     const rest = await mill.work();
     await pause(5_000);
@@ -103,7 +103,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
   });
 
   const silenced = it.runIf(backend === "postgres");
-  silenced("a worker whose network to Postgres swallows everything for 5 s: each prompt is asked once", async () => {
+  silenced("are each sent once although the network to Postgres drops everything for 5 s", async () => {
     wire = await openWire(mill.databaseUrl);
     const { url } = wire;
     const through = { databaseUrl: url, backend: { kind: "postgres", url } } as const;
@@ -120,7 +120,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
   });
 
   const cutOff = it.runIf(backend === "postgres" && inject("thorough"));
-  cutOff("a worker that cannot reach Postgres is replaced, and each request of both is booked", async () => {
+  cutOff("go to another worker if their worker cannot reach Postgres, and each request of both is booked", async () => {
     wire = await openWire(mill.databaseUrl);
     const { url } = wire;
     const through = { databaseUrl: url, backend: { kind: "postgres", url } } as const;
@@ -132,7 +132,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
     for (const runId of runIds) expect(await mill.ended(runId)).toMatchObject({ status: "success" });
     await rest();
     wire.restore();
-    // The worker that was cut off works again.
+    // The disconnected worker works again.
     const again = await mill.start(files, { variables: { N: "again" } });
     expect(await mill.ended(again)).toMatchObject({ status: "success", spent: { calls: 2, unsure: { calls: 0 } } });
     for (const runId of runIds) {
@@ -144,7 +144,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
 
   const withoutRedis = it.runIf(backend === "redis" && inject("thorough"));
   withoutRedis.each(["silence", "cut"] as const)(
-    "a worker whose Redis is away (%s): each prompt is asked once",
+    "are each sent once although the worker's Redis is unreachable (%s)",
     async (how) => {
       const { backend: at } = mill.queueAt;
       wire = await openWire(at.url);
@@ -161,9 +161,9 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
     },
   );
 
-  // Without a pause kill-worker.ts tries it, on both backends, with calls that may last ten minutes.
+  // kill-worker.ts tests it without a pause, on both backends, with calls of up to ten minutes.
   const killed = it.runIf(backend === "postgres" || inject("thorough"));
-  killed("a worker that is killed while it is stopped: its prompts are taken over at once", async () => {
+  killed("are taken over at once if their worker is killed while it is stopped", async () => {
     const { worker, runIds, asked } = await inFlight();
     const rest = await mill.work();
     await pause(4_000);
@@ -175,7 +175,7 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
   });
 });
 
-describe("a worker that stays stopped for longer than its call may last", () => {
+describe("a worker that stays stopped for longer than the time limit of its call", () => {
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({
@@ -188,7 +188,7 @@ describe("a worker that stays stopped for longer than its call may last", () => 
   });
   afterAll(() => mill.close());
 
-  it("its prompt is taken over, and nothing is committed twice when it wakes up", async () => {
+  it("loses its prompt to another worker, and commits nothing twice when it continues", async () => {
     const worker = await mill.spawnWorker();
     const answer = gateOf(mill).hold();
     const runId = await mill.start(files, { variables: { N: "n" } });

@@ -1,4 +1,4 @@
-/** A loop of twenty tasks whose worker dies by kill -9 in lap 7: another goes on in lap 7, and every lap is paid and written once. */
+/** A loop of twenty tasks whose worker is killed in lap 7: another worker continues in lap 7, and every lap is paid and written once. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Backend, type Mill, startMill } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
@@ -14,7 +14,7 @@ rules:
 const backends: Backend[] = (await redisAvailable("a killed loop of tasks on the Redis backend"))
   ? ["redis", "postgres"]
   : ["postgres"];
-// Either is tried on one backend: the queue has no part in where a loop goes on.
+// Each case runs on one backend, because a loop continues in the same way on both.
 const deaths = ["in the call of lap 7", "between laps"] as const;
 const deathsOn = (backend: Backend) =>
   inject("thorough") || backends.length === 1 ? deaths : backend === "redis" ? deaths.slice(0, 1) : deaths.slice(1);
@@ -28,7 +28,7 @@ describe.each(backends)("twenty laps on the %s backend", (backend) => {
   });
   afterAll(() => mill.close());
 
-  it.each(deathsOn(backend))("killed %s: the run goes on there", async (when) => {
+  it.each(deathsOn(backend))("killed %s continue on another worker", async (when) => {
     const before = mill.requests().length;
     const victim = await mill.spawnWorker(
       when === "between laps" ? { killAt: { point: "after-commit", kind: "prompt" } } : {},
@@ -58,7 +58,7 @@ describe.each(backends)("twenty laps on the %s backend", (backend) => {
     expect(after.activities.map(({ node, generation, state }) => [node, generation, state])).toEqual(
       laps.map((_, lap) => ["lap", lap + 1, "done"]),
     );
-    // Only the call that was under way when the worker died may have been made twice.
+    // Only the call that was open at the kill may have been sent twice.
     expect(mill.requests().length - before).toBeLessThanOrEqual(21);
     expect(run.spent.calls - (run.spent.unsure?.calls ?? 0)).toBe(20);
     expect((await replayRun(mill.store.database, mill.store.definitions, runId)).differences).toEqual([]);

@@ -1,5 +1,5 @@
-// An endpoint that fails two requests of five in every way endpoints fail, and workers that are killed on the way: the run ends as on a
-// good day, with the same RESULT, the same certain cost and the same number of replies, and never takes an edge for failure.
+// An endpoint that fails two of five requests in all known ways, and workers that are killed meanwhile. The run ends as without trouble:
+// with the same RESULT, certain cost and number of replies, and it never follows an edge for failure.
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, inject, it } from "vitest";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
@@ -37,7 +37,7 @@ async function outcome(mill: Mill, runId: string) {
   };
 }
 
-it("a run whose endpoint fails in every way and whose workers are killed ends as on a good day", async () => {
+it("a run ends as usual although its endpoint fails in every way and its workers are killed", async () => {
   const good = await startMill({ backend: "postgres", script: replies });
   let expected: Awaited<ReturnType<typeof outcome>>;
   try {
@@ -62,7 +62,7 @@ it("a run whose endpoint fails in every way and whose workers are killed ends as
     for (let killed = 0; killed < kills; killed++) {
       const before = bad.requests().length;
       const worker = await bad.spawnWorker();
-      // Each one lives to see some requests, and dies in the midst of them.
+      // Each worker sends some requests, and is killed in the middle of them.
       while (bad.requests().length < before + 6 && (await open())) await sleep(20);
       await sleep(7 * killed);
       await worker.kill();
@@ -71,7 +71,7 @@ it("a run whose endpoint fails in every way and whose workers are killed ends as
     const rest = await bad.work();
     const failures: string[] = [];
     for (const runId of ids) {
-      // What is parked waits longer each time.
+      // A parked call waits longer each time.
       await bad.ended(runId, 420_000);
       expect(await outcome(bad, runId)).toEqual(expected);
       const { entries } = await getHistory(bad.store.database, runId);

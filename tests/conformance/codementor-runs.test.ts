@@ -1,4 +1,4 @@
-/** What a CodeMentor workflow does when it runs: every activity, handler and limit, end to end, on all backends. */
+/** The behaviour of CodeMentor workflows: every activity, handler and limit, end to end, on all backends. */
 
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill, workflow } from "../support/mill.ts";
@@ -37,7 +37,7 @@ default: { reply: "I heard {{prompt}}" }
 const backends = await allBackends("runs");
 
 describe.each(backends)("a run on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak, and always without what exists for speed alone. */
+  /** Cases without a part in the queue: one backend, and all in the soak. They always run without the throughput code too. */
   const once = it.skipIf(backend !== backends[0] && backend !== "plain" && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
   afterAll(() => mill.close());
 
   once(
-    "prompts: a system prompt opens a conversation, an assistant prompt is an example, a user prompt asks",
+    "opens a conversation with a system prompt, uses an assistant prompt as an example, and sends a user prompt",
     async () => {
       const chart = `START --> PROMPT_S[Prompt: System] --> PROMPT_E[Prompt: Assistant Example] --> PROMPT_A[Prompt: User Ask]`;
       const run = await mill.run(
@@ -70,7 +70,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     },
   );
 
-  once("a PROMPT with a schema is asked once more with what was wrong, and RESULT is the JSON alone", async () => {
+  once("repeats a PROMPT with a schema once, with the errors, and RESULT is the JSON alone", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A]\nPROMPT_A@{ schema: Points }`;
     const schema = { type: "object", properties: { points: { type: "integer" } }, required: ["points"] };
     const section = `\n# Schemas\n## Points\n\`\`\`json\n${JSON.stringify(schema)}\n\`\`\`\n`;
@@ -84,7 +84,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     );
   });
 
-  once("keeps named agents' conversations apart, and returns to one of them by name", async () => {
+  once("keeps the conversations of named agents apart, and returns to one of them by name", async () => {
     const chart = `START --> PROMPT_A[Prompt: System Author] --> PROMPT_B[Prompt: User One] --> PROMPT_C[Prompt: System Critic] --> PROMPT_D[Prompt: User Two]
       PROMPT_D --> PROMPT_E@{ shape: rect, label: "Prompt: User Three", agent: "Author" }`;
     const run = await mill.run({
@@ -102,7 +102,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(critic.map(({ text }) => text)).toEqual(["critic", "echo two", "two"]);
   });
 
-  once("executes the commands a reply proposes in one session: directory and environment stay", async () => {
+  once("runs the commands of a reply in one session with one directory and environment", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> EXECUTE_A[Execute: ] --> SET_F[Set: FIRST=RESULT] --> PROMPT_B[Prompt: User B] --> EXECUTE_B[Execute: ]`;
     const run = await mill.run({ "a.md": workflow(chart, { "User A": "commands", "User B": "more please" }) });
     expect(run.variables.FIRST).toBe("$ cd /tmp && export COLOUR=green\n\n$ echo first\nfirst\n");
@@ -110,7 +110,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
   });
 
   once(
-    "executes a literal command with values filled in, and follows the failure edge on a non-zero exit where asked",
+    "runs a literal command with filled values, and follows the failure edge after a non-zero exit if one is drawn",
     async () => {
       const chart = `START --> EXECUTE_A["Execute: echo {{WHAT}}: a > b"] --> EXECUTE_B@{ shape: rect, label: "Execute: exit 3", on-failure: fail }
       EXECUTE_B --> |FALSE| SET_C[Set: CODE=EXIT_CODE]`;
@@ -119,7 +119,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     },
   );
 
-  once("says so when a reply contains no commands", async () => {
+  once("reports a reply without commands", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> EXECUTE_A[Execute: ]`;
     const run = await mill.run({ "a.md": workflow(chart, { "User A": "echo just words" }) });
     expect(run).toMatchObject({ status: "success", result: "[no commands found in the reply]\n" });
@@ -129,7 +129,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     );
   });
 
-  once("sets and assigns variables, prompts, constants and literals; a value is never expanded twice", async () => {
+  once("sets and assigns variables, prompts, constants and literals, and never expands a value twice", async () => {
     const chart = `START --> SET_A[Set: A='{{SECRET}} of {{WHO}}'] --> SET_B[Set: B=A] --> SET_C[Set: C=User P] --> SET_D[Set: D=plain = text] --> ASSIGN_E[Assign: 'Points: {{A}}']`;
     const run = await mill.run(
       { "a.md": workflow(chart, { "User P": "Dear {{WHO}}" }) },
@@ -163,7 +163,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
   });
 
   once(
-    "runs ON_FAILED for a node, an implicit failure, an error, a limit; and ON_SUCCESS on success; each once",
+    "runs ON_FAILED after a node's failure, an implicit failure, an error and a limit, and ON_SUCCESS, each once",
     async () => {
       const tail = `ON_FAILED --> PROMPT_R[Prompt: User R]
       ON_SUCCESS --> SET_S[Set: CHEERED=STATUS]`;
@@ -189,22 +189,19 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     },
   );
 
-  once(
-    "follows a drawn failure edge from any kind; a SUCCESS in the handler changes nothing of the failure",
-    async () => {
-      const prompts = { "User Broken": "broken" };
-      const edge = await mill.run({
-        "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nPROMPT_A --> |ERROR| SET_A[Set: A=ERROR]", prompts),
-      });
-      expect(edge).toMatchObject({ status: "success", variables: { A: expect.stringMatching(/^MODEL_/) } });
-      const handled = await mill.run({
-        "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nON_FAILED --> SUCCESS", prompts),
-      });
-      expect(handled).toMatchObject({ status: "failed", reason: { code: expect.stringMatching(/^MODEL_/) } });
-    },
-  );
+  once("follows a drawn failure edge of any node kind, and SUCCESS in the handler keeps the failure", async () => {
+    const prompts = { "User Broken": "broken" };
+    const edge = await mill.run({
+      "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nPROMPT_A --> |ERROR| SET_A[Set: A=ERROR]", prompts),
+    });
+    expect(edge).toMatchObject({ status: "success", variables: { A: expect.stringMatching(/^MODEL_/) } });
+    const handled = await mill.run({
+      "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nON_FAILED --> SUCCESS", prompts),
+    });
+    expect(handled).toMatchObject({ status: "failed", reason: { code: expect.stringMatching(/^MODEL_/) } });
+  });
 
-  it("retries what passes by itself, without counting a step, and asks the model again after Retry-After", async () => {
+  it("retries transient failures without counting a step, and asks the model again after Retry-After", async () => {
     const before = mill.requests().length;
     const run = await mill.run({
       "a.md": workflow("START --> PROMPT_A[Prompt: User A]", { "User A": `busy ${backend}` }),
@@ -213,7 +210,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(mill.requests().length - before).toBeGreaterThanOrEqual(1);
   });
 
-  it("calls: shares conversation and session, gives variables both ways, keeps settings apart", async () => {
+  it("calls a workflow that shares conversation and session, passes variables both ways, and has its own settings", async () => {
     const caller = workflow(
       `START --> PROMPT_A[Prompt: User A] --> CALL_B[[sub/b.md]] --> PROMPT_C[Prompt: User C]
       PARAMS["MAX_ACTIVITY_HITS=9, COLOUR=red"]`,
@@ -237,7 +234,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(child).toMatchObject({ status: "success", result: "from below", rootId: run.id, depth: 1 });
   });
 
-  once("calls: a failed callee takes the failure edge, else ON_FAILED; recursion ends at the depth limit", async () => {
+  once("follows the failure edge of a failed call, else ON_FAILED, and ends recursion at the depth limit", async () => {
     const failing = workflow("START --> FAILED");
     const drawn = await mill.run({
       "a.md": workflow("START --> CALL_B[[b.md]]\nCALL_B --> |FALSE| SET_A[Set: A=STATUS]"),
@@ -260,7 +257,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(deep).toMatchObject({ status: "failed", reason: { code: "LIMIT_DEPTH" } });
   });
 
-  it("asks a person without holding a worker, also when everything was restarted before the answer", async () => {
+  it("asks a person without holding a worker, also if everything was restarted before the answer", async () => {
     const runId = await mill.start({
       "a.md": workflow(
         "START --> PROMPT_A[Prompt: User A] --> ASK_B[Ask: Is that right?] --> SET_C[Set: ANSWER=RESULT]",
@@ -279,7 +276,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect((await answerAsk(mill.store, asks[0]?.activityId ?? 0, "again", "teacher")).kind).toBe("dropped");
   });
 
-  it("lets a question expire: with a default it goes on, without it fails", async () => {
+  it("lets a question expire: with a default it continues, without one it fails", async () => {
     const chart = (more: string) =>
       `START --> ASK_A@{ shape: manual-input, label: "Ask: Well?", timeout: 300ms${more} } --> SET_B[Set: B=RESULT]`;
     expect(await mill.run({ "a.md": workflow(chart(', default: "nobody"')) })).toMatchObject({
@@ -292,7 +289,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     });
   });
 
-  once("limits: steps, tokens, cost, time, each with its code; a handler still reports", async () => {
+  once("ends at limits of steps, tokens, cost and time, each with its code, and a handler still reports", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User A] --> PROMPT_C[Prompt: User A]
       ON_FAILED --> SET_R[Set: REPORTED=ERROR]`;
     const files = { "a.md": workflow(chart, { "User A": "expensive" }) };
@@ -324,7 +321,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     });
   });
 
-  it("cancels: what was in flight is discarded, the called run too", async () => {
+  it("discards open activities when it is cancelled, and cancels the called run too", async () => {
     const files = {
       "a.md": workflow("START --> CALL_B[[b.md]]"),
       "b.md": workflow("START --> PROMPT_A[Prompt: User A]", { "User A": `slow cancel ${backend}` }),
@@ -339,7 +336,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(child).toMatchObject({ status: "cancelled", result: "" });
   });
 
-  it("stops and resumes: the late reply of before the stop is discarded, the run finishes once", async () => {
+  it("discards the late reply from before a stop, and finishes once after the resume", async () => {
     const runId = await mill.start({
       "a.md": workflow("START --> PROMPT_A[Prompt: User A] --> SET_B[Set: B=RESULT]", {
         "User A": `slow stop ${backend}`,
@@ -359,35 +356,30 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     });
   });
 
-  once(
-    "counts no time of a stop for MAX_DURATION: a run that was stopped for longer than it may take finishes",
-    async () => {
-      const text = `slow pause ${backend}`;
-      const runId = await mill.start(
-        {
-          "a.md": workflow("START --> CALL_B[[b.md]]"),
-          "b.md": workflow("START --> PROMPT_A[Prompt: User A]", { "User A": text }),
-        },
-        { variables: { MAX_DURATION: "8" } },
-      );
-      await until(async () =>
-        mill.requests().some((request) => JSON.stringify(request).includes(text)) ? true : null,
-      );
-      await stopRun(mill.store, runId);
-      await new Promise((resolve) => setTimeout(resolve, 8_200));
-      await mill.queues.enqueue((await resumeRun(mill.store, runId)).jobs);
-      expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "finally" });
-    },
-  );
+  once("does not count the time of a stop for MAX_DURATION", async () => {
+    const text = `slow pause ${backend}`;
+    const runId = await mill.start(
+      {
+        "a.md": workflow("START --> CALL_B[[b.md]]"),
+        "b.md": workflow("START --> PROMPT_A[Prompt: User A]", { "User A": text }),
+      },
+      { variables: { MAX_DURATION: "8" } },
+    );
+    await until(async () => (mill.requests().some((request) => JSON.stringify(request).includes(text)) ? true : null));
+    await stopRun(mill.store, runId);
+    await new Promise((resolve) => setTimeout(resolve, 8_200));
+    await mill.queues.enqueue((await resumeRun(mill.store, runId)).jobs);
+    expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "finally" });
+  });
 
-  once("starts once for one idempotency key", async () => {
+  once("starts once per idempotency key", async () => {
     const files = { "a.md": workflow("START --> SET_A[Set: A=1]") };
     const ids = await Promise.all([1, 2, 3].map(() => mill.start(files, { idempotencyKey: `key-${backend}` })));
     expect(new Set(ids).size).toBe(1);
     expect((await mill.ended(ids[0] ?? "")).status).toBe("success");
   });
 
-  once("replays from its rows to the identical state", async () => {
+  once("is replayed from its rows to the identical state", async () => {
     const run = await mill.run({
       "a.md": workflow(
         "START --> PROMPT_A[Prompt: User A] --> CHECK_B{RESULT CONTAINS 'x'}\nCHECK_B --> |FALSE| SET_C[Set: C='{{RESULT}}!']",
@@ -397,19 +389,22 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
   });
 
-  once("starts with a clear failure when a limit is not a number, and reads only allowed environment", async () => {
-    const wrong = await mill.run(
-      { "a.md": workflow("START --> SUCCESS") },
-      { variables: { MAX_ACTIVITY_HITS: "many" } },
-    );
-    expect(wrong).toMatchObject({
-      status: "failed",
-      reason: { code: "SETTING_INVALID", message: expect.stringContaining("MAX_ACTIVITY_HITS") },
-    });
-    const env = await mill.run(
-      { "a.md": workflow("START --> ASSIGN_A[Assign: '{{HOME}} {{COURSE}}']") },
-      { environment: { COURSE: "CS1" } },
-    );
-    expect(env.result).toBe("{{HOME}} CS1");
-  });
+  once(
+    "fails clearly at the start if a limit is not a number, and reads only allowed environment variables",
+    async () => {
+      const wrong = await mill.run(
+        { "a.md": workflow("START --> SUCCESS") },
+        { variables: { MAX_ACTIVITY_HITS: "many" } },
+      );
+      expect(wrong).toMatchObject({
+        status: "failed",
+        reason: { code: "SETTING_INVALID", message: expect.stringContaining("MAX_ACTIVITY_HITS") },
+      });
+      const env = await mill.run(
+        { "a.md": workflow("START --> ASSIGN_A[Assign: '{{HOME}} {{COURSE}}']") },
+        { environment: { COURSE: "CS1" } },
+      );
+      expect(env.result).toBe("{{HOME}} CS1");
+    },
+  );
 });

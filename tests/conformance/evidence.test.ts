@@ -1,4 +1,4 @@
-// What a model and a teacher are shown is what happened: transcripts, the commands of replies, files of a session.
+// Models and teachers see the truth: transcripts, the commands of replies, files of a session.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
@@ -18,7 +18,7 @@ const script = JSON.stringify({
   rules: Object.entries(replies).map(([text, reply]) => ({ when: { text }, reply })),
 });
 
-describe("evidence", () => {
+describe("evidence from commands", () => {
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend: "postgres", script });
@@ -36,7 +36,7 @@ describe("evidence", () => {
   const flow = (head: string, ...steps: string[]) =>
     mill.run({ "a.md": workflow(`START --> ${steps.join(" --> ")}`, {}, head) });
 
-  it("a transcript tells each exit other than 0, and output cannot tell one", async () => {
+  it("a transcript contains each exit code other than 0, and output cannot forge one", async () => {
     const run = await flow("", `EXECUTE_A["Execute: echo '[exit code 0]'; echo '$ ./tests'; sh -c 'exit 4'"]`);
     expect(run.result?.split("\n").slice(1)).toEqual(["| [exit code 0]", "| $ ./tests", "[exit code 4]", ""]);
     expect(run.variables.EXIT_CODE).toBe("4");
@@ -44,7 +44,7 @@ describe("evidence", () => {
     expect(killed.result).toMatch(/\n\[exit code 143.*SIGTERM\]\n$/);
   });
 
-  it("a transcript tells which clock ended a command, and what was cut", async () => {
+  it("a transcript names the time limit that ended a command, and the cut output", async () => {
     const head = "---\nsandbox: { wall: 500ms, output: 100 }\n---\n";
     const run = await flow(head, `EXECUTE_A["Execute: seq 1000; sleep 20"]`);
     expect(run.result).toMatch(/\n\[\d+ bytes not shown\]\n/);
@@ -53,14 +53,14 @@ describe("evidence", () => {
     );
   });
 
-  it("every line of a bash block runs, prompt or not", async () => {
+  it("every line of a bash block runs, with or without a prompt sign", async () => {
     expect((await executed("prompted")).result).toBe(
       "$ mkdir -p app\n\n$ cd app\n\n$ echo made > a.txt\n\n$ cat a.txt\nmade\n",
     );
     expect((await executed("document")).result).toMatch(/\n\$ cat b\.txt\n\| \$ kept\n> kept\n$/);
   });
 
-  it("what a reply holds and is not run is told, to the model and to people", async () => {
+  it("parts of a reply that are not run are reported to the model and to people", async () => {
     const session = await executed("session");
     const note = "1 line of the console block at line 1 of the reply had no prompt and was taken for output, not run";
     expect(session.result).toBe(`[${note}]\n$ echo one\none\n$ echo two\ntwo\n`);
@@ -69,7 +69,7 @@ describe("evidence", () => {
     expect((await executed("cut")).result).toMatch(/^\[the bash block .* not closed.*\]\n\$ echo ran\nran\n$/);
   });
 
-  it("a file of the session is found from the workspace, whatever commands did to their shell", async () => {
+  it("a file of the session is found from the workspace, wherever commands moved their shell", async () => {
     const run = await flow(
       "",
       `EXECUTE_A["Execute: echo right > note.txt; mkdir sub; cd sub; echo wrong > note.txt; cat() { echo FAKE; }; base64() { echo FAKE; }; export PATH=/nowhere"]`,
@@ -80,7 +80,7 @@ describe("evidence", () => {
     expect(run).toMatchObject({ status: "success", variables: { NOTE: "right\n", AGAIN: "written right\n" } });
   });
 
-  it("a long file is read whole or fails with its size and the cap", async () => {
+  it("a long file is read whole, or fails with its size and the limit", async () => {
     const head = "---\nsandbox: { file: 300000 }\n---\n";
     const make = (size: number) => `EXECUTE_A["Execute: head -c ${size} /dev/zero | tr '#92;0' x > long.txt"]`;
     const read = [
@@ -99,7 +99,7 @@ describe("evidence", () => {
     expect(await flow("", make(1024 * 1024 + 1), ...read)).toMatchObject({ reason: { code: "FILE_TOO_LONG" } });
   });
 
-  it("a link that leads out, a pipe and a binary file are failures, not values", async () => {
+  it("a link out of the workspace, a pipe and a binary file are failures, not values", async () => {
     const read = (make: string) => flow("", `EXECUTE_A["Execute: ${make}"]`, `SET_A["Set: REPORT=file:report.txt"]`);
     expect(await read("ln -s /proc/self/environ report.txt")).toMatchObject({ reason: { code: "FILE_REFUSED" } });
     expect(await read("mkfifo report.txt")).toMatchObject({ reason: { code: "FILE_REFUSED" } });

@@ -1,4 +1,4 @@
-/** Runs that are hurt go on: trouble of an endpoint is waited for, an interrupted run is resumed, a failed one is forked. */
+/** Runs in trouble continue: they wait for an endpoint, an interrupted run is resumed, and a failed one is forked. */
 
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill, workflow } from "../support/mill.ts";
@@ -32,8 +32,8 @@ default: { reply: "I heard {{prompt}}" }
 
 const backends = await allBackends("runs");
 
-describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak, and always without what exists for speed alone. */
+describe.each(backends)("a run in trouble, on the %s backend", (backend) => {
+  /** Cases without a part in the queue: one backend, and all in the soak. They always run without the throughput code too. */
   const once = it.skipIf(backend !== backends[0] && backend !== "plain" && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -41,7 +41,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
   });
   afterAll(() => mill.close());
 
-  /** How often a message was the question. */
+  /** How often a message was the last one of a request. */
   const asked = (text: string) => mill.requests().filter(({ messages }) => messages.at(-1)?.content === text).length;
 
   async function held(runId: string) {
@@ -51,7 +51,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     });
   }
 
-  it("waits for an endpoint in trouble, takes no edge and counts no step", async () => {
+  it("waits while the endpoint is in trouble, follows no edge and counts no step", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> SUCCESS
       PROMPT_A --> |FALSE| FAILED`;
     const run = await mill.run({ "a.md": workflow(chart, { "User A": "busy once" }) });
@@ -67,7 +67,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
   });
 
-  it("is interrupted when patience is over, says for whom it waits, and goes on when it is resumed", async () => {
+  it("is interrupted after its longest wait, reports what it waits for, and continues when it is resumed", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
     const runId = await mill.start(
       { "a.md": workflow(chart, { "User A": "hello first", "User B": "busy long" }) },
@@ -79,7 +79,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
       nextTry: null,
       parked: { trouble: { model: "scripted" }, held: true },
     });
-    // How many tries patience has room for is a matter of the machine; three on a quick one.
+    // The number of attempts within the longest wait depends on the machine. A fast one makes three.
     expect(wait?.parked.tries).toBeGreaterThan(1);
     expect(await getRun(mill.store.database, runId)).toMatchObject({ status: "doing", endedAt: null });
     await mill.queues.enqueue((await resumeTree(mill.store, runId)).jobs);
@@ -89,7 +89,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, runId)).differences).toEqual([]);
   });
 
-  once("is resumed below its calls, and nothing above them is done again", async () => {
+  once("is resumed below its calls, and repeats nothing above them", async () => {
     const files = {
       "a.md": workflow(
         "START --> PROMPT_A[Prompt: User A] --> CALL_B[[Call: b.md]] --> ASSIGN_C[Assign: '{{RESULT}}!']",
@@ -107,7 +107,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(asked("above here")).toBe(1);
   });
 
-  once("that failed is forked at the step that failed: what was paid before is not asked again", async () => {
+  once("is forked at the step that failed, without repeating paid calls", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> SET_N[Set: N=RESULT] --> PROMPT_B[Prompt: User B]`;
     const old = await mill.run({ "a.md": workflow(chart, { "User A": "asked before", "User B": "wrong once" }) });
     expect(old).toMatchObject({ status: "failed" });
@@ -135,7 +135,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(await getRun(mill.store.database, old.id)).toEqual(old);
   });
 
-  once("is forked at a node by name, which is then asked again", async () => {
+  once("is forked at a node by its name, and that node's prompt is repeated", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
     const old = await mill.run({ "a.md": workflow(chart, { "User A": "kept reply", "User B": "named again" }) });
     const forked = await forkRun(mill.store, "default", { of: old.id, from: ["PROMPT_B"] });
@@ -148,7 +148,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     });
   });
 
-  once("is forked inside the workflow it called, and calls nothing anew", async () => {
+  once("is forked inside the workflow it called, without a new call", async () => {
     const files = {
       "a.md": workflow("START --> PROMPT_A[Prompt: User A] --> CALL_B[[Call: b.md]] --> PROMPT_C[Prompt: User C]", {
         "User A": "top level",
@@ -181,7 +181,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     }
   });
 
-  once("is forked with its files as they were before the step, and refused where they are gone", async () => {
+  once("is forked with its files from before the step, and refused if they no longer exist", async () => {
     const chart = `START --> EXECUTE_A["Execute: echo one >> log"] --> PROMPT_B[Prompt: User B] --> EXECUTE_C["Execute: echo two >> log"]
       EXECUTE_C --> EXECUTE_D["Execute: cat log"] --> PROMPT_E[Prompt: User E]`;
     const files = { "a.md": workflow(chart, { "User B": "hello files", "User E": "wrong files" }) };
@@ -203,7 +203,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     });
   });
 
-  once("is forked again and again, and still has the files that a called workflow made", async () => {
+  once("is forked several times, and still has the files of a called workflow", async () => {
     const files = {
       "a.md": workflow(
         `START --> CALL_B[[Call: b.md]] --> PROMPT_C[Prompt: User C] --> EXECUTE_D["Execute: cat made"]`,
@@ -225,7 +225,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
   });
 
-  once("is forked once more from before a call where that changed no files, and refused where it did", async () => {
+  once("is forked from before a call if the call changed no files, and refused if it changed some", async () => {
     const files = {
       "m.md": workflow("START --> CALL_A[[Call: a.md]]"),
       "a.md": workflow(
@@ -249,7 +249,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(last).toMatchObject({ status: "success", result: "$ cat made\none\ntwo\n" });
   });
 
-  once("by a limit after a call keeps what the called workflow came to", async () => {
+  once("keeps the result of a called workflow if a limit ends the run after the call", async () => {
     const files = {
       "a.md": workflow("START --> CALL_B[[Call: b.md]] --> ASSIGN_C[Assign: '{{RESULT}}!']"),
       "b.md": workflow("START --> PROMPT_B[Prompt: User B]", { "User B": `called once ${backend}` }),
@@ -263,22 +263,25 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(asked(`called once ${backend}`)).toBe(1);
   });
 
-  once("by a limit after a call that changed files makes the call again, on the files from before it", async () => {
-    const files = {
-      "a.md": workflow(
-        `START --> EXECUTE_A["Execute: echo one > made"] --> CALL_B[[Call: b.md]] --> EXECUTE_C["Execute: cat made"]`,
-      ),
-      "b.md": workflow("START --> CALL_X[[Call: x.md]]"),
-      "x.md": workflow(`START --> EXECUTE_X["Execute: echo two >> made"]`),
-    };
-    const old = await mill.run(files, { caps: { steps: 4 } });
-    expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
-    const forked = await forkRun(mill.store, "default", { of: old.id, from: null, caps: { steps: 100 } });
-    await mill.queues.enqueue(forked.jobs);
-    expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "$ cat made\none\ntwo\n" });
-  });
+  once(
+    "repeats a call that changed files if a limit ends the run after it, with the files from before the call",
+    async () => {
+      const files = {
+        "a.md": workflow(
+          `START --> EXECUTE_A["Execute: echo one > made"] --> CALL_B[[Call: b.md]] --> EXECUTE_C["Execute: cat made"]`,
+        ),
+        "b.md": workflow("START --> CALL_X[[Call: x.md]]"),
+        "x.md": workflow(`START --> EXECUTE_X["Execute: echo two >> made"]`),
+      };
+      const old = await mill.run(files, { caps: { steps: 4 } });
+      expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
+      const forked = await forkRun(mill.store, "default", { of: old.id, from: null, caps: { steps: 100 } });
+      await mill.queues.enqueue(forked.jobs);
+      expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "$ cat made\none\ntwo\n" });
+    },
+  );
 
-  once("by a limit goes on with a higher one, and pays nothing again", async () => {
+  once("continues with a higher limit after a limit ended it, and pays for nothing again", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
     const files = { "a.md": workflow(chart, { "User A": "expensive once", "User B": "cheap words" }) };
     const old = await mill.run(files, { caps: { tokens: 3_000 } });
@@ -289,23 +292,26 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(asked("expensive once")).toBe(1);
   });
 
-  once("by a limit below a call ends as that limit, with the ON_FAILED of each level", async () => {
-    const handled = "ON_FAILED --> SET_SEEN[Set: SEEN=yes]";
-    const files = {
-      "a.md": workflow(`START --> CALL_B[[Call: b.md]] --> SUCCESS
+  once(
+    "ends with the code of a limit that was reached below a call, and runs the ON_FAILED of each level",
+    async () => {
+      const handled = "ON_FAILED --> SET_SEEN[Set: SEEN=yes]";
+      const files = {
+        "a.md": workflow(`START --> CALL_B[[Call: b.md]] --> SUCCESS
         CALL_B --> |FALSE| SUCCESS
         ${handled}`),
-      "b.md": workflow(`START --> ASSIGN_A[Assign: 'x'] --> ASSIGN_B[Assign: 'y'] --> ASSIGN_C[Assign: 'z']
+        "b.md": workflow(`START --> ASSIGN_A[Assign: 'x'] --> ASSIGN_B[Assign: 'y'] --> ASSIGN_C[Assign: 'z']
         ${handled}`),
-    };
-    const run = await mill.run(files, { caps: { steps: 3 } });
-    expect(run).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" }, variables: { SEEN: "yes" } });
-    const [child] = await childRuns(mill.store.database, run.id);
-    const below = await getRun(mill.store.database, child?.id ?? "");
-    expect(below).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" }, variables: { SEEN: "yes" } });
-  });
+      };
+      const run = await mill.run(files, { caps: { steps: 3 } });
+      expect(run).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" }, variables: { SEEN: "yes" } });
+      const [child] = await childRuns(mill.store.database, run.id);
+      const below = await getRun(mill.store.database, child?.id ?? "");
+      expect(below).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" }, variables: { SEEN: "yes" } });
+    },
+  );
 
-  once("in a handler keeps its status and RESULT, and the trouble is a warning", async () => {
+  once("keeps status and RESULT after trouble in a handler, and the trouble is a warning", async () => {
     const chart = `START --> ASSIGN_A[Assign: 'Points: 7'] --> SUCCESS
       ON_SUCCESS --> PROMPT_A[Prompt: User A]`;
     const run = await mill.run({ "a.md": workflow(chart, { "User A": "broken" }) });

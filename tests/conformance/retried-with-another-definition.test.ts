@@ -1,4 +1,4 @@
-// A run that is taken up at a step with a corrected workflow: its conversations and its files go on, and the old run stays as it is.
+// A run is retried at a step with a corrected workflow: its conversations and files continue, and the old run stays unchanged.
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
 import { allBackends, type Mill, startMill, workflow } from "../support/mill.ts";
@@ -13,8 +13,8 @@ default: { reply: "I heard {{prompt}}" }
 
 const backends = await allBackends("retries with another definition");
 
-describe.each(backends)("a run that goes on with another definition, on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
+describe.each(backends)("a run that continues with another definition, on the %s backend", (backend) => {
+  /** Cases without a part in the queue run on one backend, and in the soak on all. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   let api: TestApi;
@@ -46,7 +46,7 @@ describe.each(backends)("a run that goes on with another definition, on the %s b
     return made.id;
   }
 
-  /** What was said in its conversations, by their names without the run. */
+  /** The messages of its conversations, by their names without the run. */
   async function said(id: string): Promise<Record<string, string[]>> {
     const { items } = await (await owner()).listMessages({ params: { id }, query: { limit: 200 } });
     const threads: Record<string, string[]> = {};
@@ -58,7 +58,7 @@ describe.each(backends)("a run that goes on with another definition, on the %s b
     return threads;
   }
 
-  /** All that the owner can see of a run. */
+  /** Everything that the owner can see of a run. */
   async function seen(id: string): Promise<string> {
     const client = await owner();
     const params = { id };
@@ -87,7 +87,7 @@ describe.each(backends)("a run that goes on with another definition, on the %s b
     };
   };
 
-  it("tells the model all that was said before, in the conversation of each agent, and asks nothing again", async () => {
+  it("sends the model the earlier conversation of each agent, and repeats no prompt", async () => {
     const old = await run(talk("broken words"));
     expect((await mill.ended(old)).status).toBe("failed");
     const before = await seen(old);
@@ -112,16 +112,16 @@ describe.each(backends)("a run that goes on with another definition, on the %s b
   });
 
   once(
-    "is taken up again and again, with its own definition and others, and every run keeps what was said in it",
+    "is retried several times, with its own definition and others, and every run keeps its conversation",
     async () => {
       const old = await run(talk("broken again"));
       const first = await retry(old, "PROMPT_B", talk(`second try ${backend}`, "--> PROMPT_C[Prompt: User C]"));
       const atFirst = await seen(first);
-      // With the definition it has now, from a step after the change.
+      // This retry uses the run's current definition, from a step after the change.
       const client = await owner();
       const same = await client.retryRun({ params: { id: first }, body: { from: ["PROMPT_C"] } });
       expect((await mill.ended(same.id)).status).toBe("success");
-      // And with a third one.
+      // This retry uses a third definition.
       const third = await retry(
         first,
         "PROMPT_C",
@@ -143,38 +143,35 @@ describe.each(backends)("a run that goes on with another definition, on the %s b
     },
   );
 
-  once(
-    "has the files as they were before the step; where they are gone it is refused and nothing is begun",
-    async () => {
-      const chart = (b: string, c = "") =>
-        workflow(
-          `START --> EXECUTE_A["Execute: echo one >> log; mkdir -p deep/er; echo kept > deep/er/file"] --> PROMPT_P[Prompt: User P] --> EXECUTE_B["Execute: ${b}"] --> PROMPT_Q[Prompt: User Q] ${c}`,
-          { "User P": `hello ${backend}`, "User Q": c === "" ? "broken files" : `fine files ${backend}` },
-        );
-      const third = (command: string) => `--> EXECUTE_C["Execute: ${command}"]\n EXECUTE_C@{ on-failure: fail }`;
-      const old = await run({ "a.md": chart("echo two >> log") });
-      expect((await mill.ended(old)).status).toBe("failed");
-      const before = await seen(old);
-      const id = await retry(old, "EXECUTE_B", { "a.md": chart("echo mended >> log", third("cat log >&2; exit 3")) });
-      expect((await mill.ended(id)).status).toBe("failed");
-      // The files of the fork are its own: taken up again, it has those, and not what the first run wrote.
-      const atFirst = await seen(id);
-      const again = await retry(id, "EXECUTE_C", {
-        "a.md": chart("echo mended >> log", third("cat log deep/er/file; echo third")),
-      });
-      expect((await mill.ended(again)).result).toContain("one\nmended\nkept\nthird\n");
-      expect(await seen(old)).toBe(before);
-      expect(await seen(id)).toBe(atFirst);
-      const client = await owner();
-      const runs = async () => (await client.listRuns({ query: { limit: 200 } })).items.length;
-      const count = await runs();
-      const further = { from: ["PROMPT_P"], definition: await save({ "a.md": chart("echo other") }) };
-      await expect(client.retryRun({ params: { id }, body: further })).rejects.toMatchObject({ code: "NO_FORK" });
-      expect(await runs()).toBe(count);
-    },
-  );
+  once("has the files from before the step, and is refused without a start if they no longer exist", async () => {
+    const chart = (b: string, c = "") =>
+      workflow(
+        `START --> EXECUTE_A["Execute: echo one >> log; mkdir -p deep/er; echo kept > deep/er/file"] --> PROMPT_P[Prompt: User P] --> EXECUTE_B["Execute: ${b}"] --> PROMPT_Q[Prompt: User Q] ${c}`,
+        { "User P": `hello ${backend}`, "User Q": c === "" ? "broken files" : `fine files ${backend}` },
+      );
+    const third = (command: string) => `--> EXECUTE_C["Execute: ${command}"]\n EXECUTE_C@{ on-failure: fail }`;
+    const old = await run({ "a.md": chart("echo two >> log") });
+    expect((await mill.ended(old)).status).toBe("failed");
+    const before = await seen(old);
+    const id = await retry(old, "EXECUTE_B", { "a.md": chart("echo mended >> log", third("cat log >&2; exit 3")) });
+    expect((await mill.ended(id)).status).toBe("failed");
+    // The fork has its own files. A retry of it uses those, and not the files that the first run wrote.
+    const atFirst = await seen(id);
+    const again = await retry(id, "EXECUTE_C", {
+      "a.md": chart("echo mended >> log", third("cat log deep/er/file; echo third")),
+    });
+    expect((await mill.ended(again)).result).toContain("one\nmended\nkept\nthird\n");
+    expect(await seen(old)).toBe(before);
+    expect(await seen(id)).toBe(atFirst);
+    const client = await owner();
+    const runs = async () => (await client.listRuns({ query: { limit: 200 } })).items.length;
+    const count = await runs();
+    const further = { from: ["PROMPT_P"], definition: await save({ "a.md": chart("echo other") }) };
+    await expect(client.retryRun({ params: { id }, body: further })).rejects.toMatchObject({ code: "NO_FORK" });
+    expect(await runs()).toBe(count);
+  });
 
-  once("has what was handed in and what a called workflow made; taken up at the call, it calls anew", async () => {
+  once("has the submission and the results of a called workflow, and a retry at the call calls again", async () => {
     const files = (c: string, below = "echo made > made") => ({
       "a.md": workflow(
         `START --> EXECUTE_A["Execute: cat answer.txt > copy"] --> CALL_B[[Call: below.md]] --> EXECUTE_C["Execute: ${c}"]\n EXECUTE_C@{ on-failure: fail }`,
@@ -194,7 +191,7 @@ describe.each(backends)("a run that goes on with another definition, on the %s b
     const after = await retry(await start(files("exit 3")), "EXECUTE_C", files("cat copy made answer.txt"));
     expect((await mill.ended(after)).result).toContain("42\nmade\n42\n");
     expect((await client.listChildRuns({ params: { id: after } })).items).toEqual([]);
-    // On the files as they were before the call, by what the other definition calls.
+    // The other definition calls on the files from before the call.
     const anew = await retry(
       await start(files("exit 3", "echo spoilt > spoilt; exit 3")),
       "CALL_B",
@@ -206,23 +203,26 @@ describe.each(backends)("a run that goes on with another definition, on the %s b
     expect((await client.listChildRuns({ params: { id: anew } })).items).toHaveLength(1);
   });
 
-  once("makes one run for one key, however many ask, and leaves nothing of a fork that is refused", async () => {
-    const old = await run(talk("broken once more"));
-    const definition = await save(talk(`mended once more ${backend}`));
-    const client = await owner();
-    const request = {
-      ...{ params: { id: old }, headers: { "idempotency-key": `carry-${backend}` } },
-      body: { from: ["PROMPT_B"], definition },
-    };
-    const made = await Promise.all(Array.from({ length: 6 }, () => client.retryRun(request)));
-    expect(new Set(made.map(({ id }) => id)).size).toBe(1);
-    expect(made.filter(({ created }) => created)).toHaveLength(1);
-    await mill.ended(made[0]?.id ?? "");
-    expect(asked(`mended once more ${backend}`)).toHaveLength(1);
-    const loaded = await mill.store.as("default").definitions.find(definition);
-    if (loaded === null) throw new Error("the definition is gone");
-    await expect(
-      forkRun(mill.store, "default", { of: old, from: ["CALL_S", "PROMPT_S"], definition: loaded }),
-    ).rejects.toMatchObject({ code: "STORE_NO_FORK" });
-  });
+  once(
+    "is created once per idempotency key for any number of requests, and a refused fork leaves nothing",
+    async () => {
+      const old = await run(talk("broken once more"));
+      const definition = await save(talk(`mended once more ${backend}`));
+      const client = await owner();
+      const request = {
+        ...{ params: { id: old }, headers: { "idempotency-key": `carry-${backend}` } },
+        body: { from: ["PROMPT_B"], definition },
+      };
+      const made = await Promise.all(Array.from({ length: 6 }, () => client.retryRun(request)));
+      expect(new Set(made.map(({ id }) => id)).size).toBe(1);
+      expect(made.filter(({ created }) => created)).toHaveLength(1);
+      await mill.ended(made[0]?.id ?? "");
+      expect(asked(`mended once more ${backend}`)).toHaveLength(1);
+      const loaded = await mill.store.as("default").definitions.find(definition);
+      if (loaded === null) throw new Error("the definition is gone");
+      await expect(
+        forkRun(mill.store, "default", { of: old, from: ["CALL_S", "PROMPT_S"], definition: loaded }),
+      ).rejects.toMatchObject({ code: "STORE_NO_FORK" });
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** Workflows of tasks that store passages and look for them, end to end on all backends. Vectors are made without a model. */
+/** Workflows of tasks that store and search passages, end to end on all backends. The vectors need no model. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill } from "../support/mill.ts";
 import { getHistory, replayRun } from "../support/store.ts";
@@ -28,7 +28,7 @@ const passages = (result: string | null) =>
     .map((line) => JSON.parse(line) as { passage: string; similarity: number });
 
 describe.each(backends)("passages on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on all. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe.each(backends)("passages on the %s backend", (backend) => {
   });
   afterAll(() => mill.close());
 
-  it("inserts what tasks give and finds the nearest first; what belongs to a task's work is no step of its own", async () => {
+  it("are inserted by tasks and found nearest first, and a task's memory operations are not steps of their own", async () => {
     const run = await mill.run(fixture("insert"));
     expect(run).toMatchObject({ status: "success", hits: { fact: 3, find: 1 }, spent: { steps: 4 } });
     const found = passages(run.result);
@@ -59,7 +59,7 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     expect(passages(run.result)[0]?.passage).toContain("Storms");
   });
 
-  once("HaveSimilar goes by what is stored; of an empty store it is false, not an end", async () => {
+  once("HaveSimilar depends on the stored passages, and is false for an empty memory", async () => {
     const run = await mill.run(fixture("similar"));
     expect(run).toMatchObject({ status: "success", hits: { fact: 2, again: 1 }, spent: { steps: 3 } });
     expect(run.result).toContain("Sargasso");
@@ -82,7 +82,7 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     expect(empty).toMatchObject({ status: "success", result: "I heard nothing found" });
   });
 
-  once("an input may be a search; what its query pops comes back when the task fails", async () => {
+  once("an input may be a search, and values that its query popped return when the task fails", async () => {
     const run = await mill.run(fixture("search-input"));
     expect(run).toMatchObject({ status: "success", spent: { steps: 2 } });
     expect(run.result).toContain("Marram grass holds the sand");
@@ -108,41 +108,38 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     expect(failing).toMatchObject({ status: "success", result: "I heard 2 left" });
   });
 
-  once(
-    "a condition may search: it finds what the task inserted, pops its query, and leaves the result alone",
-    async () => {
-      const found = (expected: string, more: object = {}) =>
-        tasksFile({
-          tasks: [
-            task("keep", "x", [], [output("insert", "", "Marram grass holds the sand of the dunes.")]),
-            task("no", "not found, {left} left", [input("left", "size", "words")]),
-          ],
-          steps: [
-            {
-              ...{ source: "keep", target: "__end" },
-              condition: {
-                input: { type: "search", key: "", search_query: { type: "pop", key: "words" } },
-                ...{ expression: "Contains", expected, target_if_not: "no", ...more },
-              },
+  once("a condition may search: it finds what the task inserted, pops its query, and keeps the result", async () => {
+    const found = (expected: string, more: object = {}) =>
+      tasksFile({
+        tasks: [
+          task("keep", "x", [], [output("insert", "", "Marram grass holds the sand of the dunes.")]),
+          task("no", "not found, {left} left", [input("left", "size", "words")]),
+        ],
+        steps: [
+          {
+            ...{ source: "keep", target: "__end" },
+            condition: {
+              input: { type: "search", key: "", search_query: { type: "pop", key: "words" } },
+              ...{ expression: "Contains", expected, target_if_not: "no", ...more },
             },
-            { source: "no", target: "__end" },
-          ],
-          external_memory: { words: ["a", "grass of the dunes"] },
-        });
-      const run = await mill.run(found("Marram grass"));
-      expect(run).toMatchObject({ status: "success", result: "I heard x", hits: { keep: 1 }, spent: { steps: 1 } });
-      const replayed = await replayRun(mill.store.database, mill.store.definitions, run.id);
-      expect(replayed.differences).toEqual([]);
-      expect(replayed.state.lists.words).toEqual(["a"]);
-      const other = await mill.run(found("Whales"));
-      expect(other).toMatchObject({ status: "success", result: "I heard not found, 1 left", spent: { steps: 2 } });
-      // What it finds is looked for.
-      const alike = await mill.run(found("0.5", { expression: "HaveSimilar" }));
-      expect(alike).toMatchObject({ status: "success", result: "I heard x" });
-    },
-  );
+          },
+          { source: "no", target: "__end" },
+        ],
+        external_memory: { words: ["a", "grass of the dunes"] },
+      });
+    const run = await mill.run(found("Marram grass"));
+    expect(run).toMatchObject({ status: "success", result: "I heard x", hits: { keep: 1 }, spent: { steps: 1 } });
+    const replayed = await replayRun(mill.store.database, mill.store.definitions, run.id);
+    expect(replayed.differences).toEqual([]);
+    expect(replayed.state.lists.words).toEqual(["a"]);
+    const other = await mill.run(found("Whales"));
+    expect(other).toMatchObject({ status: "success", result: "I heard not found, 1 left", spent: { steps: 2 } });
+    // HaveSimilar finds the inserted passage too.
+    const alike = await mill.run(found("0.5", { expression: "HaveSimilar" }));
+    expect(alike).toMatchObject({ status: "success", result: "I heard x" });
+  });
 
-  once("passages are a run's own, unless a scope is shared", async () => {
+  once("passages belong to one run, unless a scope is shared", async () => {
     const store = (config: object) =>
       tasksFile({
         config,
@@ -163,7 +160,7 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     ]);
   });
 
-  once("every part of a task's work is an activity in the record", async () => {
+  once("every memory operation of a task is an activity in the record", async () => {
     const run = await mill.run(fixture("similar"));
     const { activities } = await getHistory(mill.store.database, run.id);
     expect(activities.map(({ node }) => node)).toEqual([

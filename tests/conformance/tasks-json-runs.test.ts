@@ -1,4 +1,4 @@
-/** What a workflow of tasks does when it runs: operators, inputs, outputs, conditions, limits, end to end, on all backends. */
+/** The behaviour of workflows of tasks: operators, inputs, outputs, conditions, limits, end to end, on all backends. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill } from "../support/mill.ts";
 import { cancelRun, getHistory, getMessages, replayRun } from "../support/store.ts";
@@ -31,7 +31,7 @@ default: { reply: "I heard {{prompt}}" }
 const backends = await allBackends("workflows of tasks");
 
 describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak, and always without what exists for speed alone. */
+  /** Cases without a part in the queue: one backend, and all in the soak. They always run without the throughput code too. */
   const once = it.skipIf(backend !== backends[0] && backend !== "plain" && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -47,20 +47,20 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     ["coding", '["R1"]'],
     ["post-process", "# C#$"],
     ["fallback", "I heard Guess it then. Hints left: 2"],
-  ])("%s comes to what it must", async (name, result) => {
+  ])("the workflow %s ends with the expected result", async (name, result) => {
     const run = await mill.run(fixture(name));
     expect(run).toMatchObject({ status: "success", result });
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
   });
 
-  once("gives max_tokens to every call", async () => {
+  once("sends max_tokens with every call", async () => {
     await mill.run(fixture("base"));
     const bodies = asked("The tide comes in").map(({ body }) => JSON.stringify(body));
     expect(bodies.length).toBeGreaterThan(0);
     for (const body of bodies) expect(body).toMatch(/"max(?:_completion)?_tokens":31\b/);
   });
 
-  it("loops until a stack is full: twenty laps are twenty jobs of twenty steps, and max_steps allows exactly so many", async () => {
+  it("loops until a stack is full: twenty laps are twenty jobs of twenty steps, and max_steps allows exactly that number", async () => {
     const run = await mill.run(fixture("laps"));
     const laps = Array.from({ length: 20 }, (_, lap) => `R${lap}`);
     expect(run).toMatchObject({
@@ -85,7 +85,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     });
   });
 
-  once("reads stacks that it starts with, {{place}} as {place}, and an optional input that is not there", async () => {
+  once("reads initial stacks, {{place}} as {place}, and a missing optional input", async () => {
     const run = await mill.run(fixture("questions"));
     const count = asked("Ask something new").length;
     expect(run).toMatchObject({ status: "success", hits: { ask: 3 } });
@@ -116,7 +116,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(new Set(drawn).size).toBeGreaterThan(1);
   });
 
-  once("sends a long literal prompt with braces to the letter", async () => {
+  once("sends a long literal prompt with braces unchanged", async () => {
     const long = `echo ${`const x = $${"{y}"} {z}; // {} {{}} `.repeat(3_000)}`;
     const run = await mill.run(
       tasksFile({
@@ -129,7 +129,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(asked("const x").at(-1)?.messages).toEqual([{ role: "user", content: long }]);
   });
 
-  once("keeps roles and order of messages, fills all of them once, and keeps them in the record", async () => {
+  once("keeps roles and order of messages, fills each once, and stores them in the record", async () => {
     const messages = [
       { role: "system", content: "You are {who}." },
       { role: "user", content: "echo first" },
@@ -159,7 +159,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     ]);
   });
 
-  once("asks again for a reply of a schema, once, and fails where it never fits", async () => {
+  once("repeats a prompt with a schema once after an invalid reply, and fails if no reply is valid", async () => {
     for (const name of ["structured-object", "structured-text"]) {
       expect(await mill.run(fixture(name))).toMatchObject({
         status: "success",
@@ -185,7 +185,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(asked("never fits").length % 2).toBe(0);
   });
 
-  once("tells a form in words to the model before the task", async () => {
+  once("describes a form in words to the model before the task", async () => {
     await mill.run(fixture("structured-base64"));
     const request = asked('"legs": [0-9]+').at(-1);
     expect(request?.messages.map(({ role }) => role)).toEqual(["system", "user"]);
@@ -194,7 +194,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
   once.each([
     [" yes\n", "Yes", "success"],
     ["No", "yes", "failed"],
-  ])("checks %j against %j without case, line breaks and space around: %s", async (said, expected, status) => {
+  ])("checks %j against %j, ignoring case, line breaks and outer spaces: %s", async (said, expected, status) => {
     const run = await mill.run(
       tasksFile({
         tasks: [
@@ -211,7 +211,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     if (status === "failed") expect(run.reason?.code).toBe("CHECK_FALSE");
   });
 
-  it("waits out transient trouble within one step; a failed task takes its fallback, and its reason is in the record", async () => {
+  it("waits out transient trouble within one step, and a failed task uses its fallback and records its reason", async () => {
     const busy = await mill.run(
       tasksFile({ tasks: [task("say", `busy ${backend}`)], steps: [{ source: "say", target: "__end" }] }),
     );
@@ -228,7 +228,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
       external_memory: { hints: ["a", "b"] },
     });
     const run = await mill.run(broken);
-    // What the failed task had popped is back.
+    // The values that the failed task popped have returned.
     expect(run).toMatchObject({ status: "success", result: "2", hits: { say: 1, rescue: 1 } });
     const { entries } = await getHistory(mill.store.database, run.id);
     const failed = entries.flatMap((entry) =>
@@ -237,7 +237,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(failed).toHaveLength(1);
   });
 
-  once("without a fallback fails, with the reason and the return value", async () => {
+  once("fails with the reason and the return value if a failed task has no fallback", async () => {
     const run = await mill.run(
       tasksFile({
         tasks: [task("good", "echo kept", [], [output("write", "kept")]), task("bad", "broken")],
@@ -252,7 +252,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(run.reason?.message).toContain("no such luck");
   });
 
-  once("goes by conditions on memory as the task left it; a number that is none takes the fallback", async () => {
+  once("follows conditions on the memory that the task left, and uses the fallback for an invalid number", async () => {
     const condition = (expression: string, expected: string) => ({
       ...{ input: { type: "read", key: "said" }, expression, expected },
       target_if_not: "no",
@@ -282,8 +282,8 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     }
   });
 
-  it("max_time is a deadline that also ends a call in the middle, and frees the worker", async () => {
-    // Its reply takes longer than this test may: only a call that ends in the middle lets the run end.
+  it("ends at max_time also in the middle of a call, and frees the worker", async () => {
+    // The reply takes longer than the time limit of this test, so the run ends only if the call is cut in the middle.
     const run = await mill.run(
       tasksFile({
         config: { max_time: 1 },
@@ -294,7 +294,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(run).toMatchObject({ status: "failed", reason: { code: "LIMIT_TIME" } });
   });
 
-  once("cancelled in a call, it writes nothing of it", async () => {
+  once("stores nothing of a call when it is cancelled during the call", async () => {
     const runId = await mill.start(
       tasksFile({
         tasks: [task("say", `slow answer, cancelled ${backend}`, [], [output("push", "said")])],
@@ -308,7 +308,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(state.lists).toEqual({});
   });
 
-  once("asks the model of the task, else of the run, else of the file", async () => {
+  once("uses the model of the task, else of the run, else of the file", async () => {
     const file = (config: object, more: object = {}) =>
       tasksFile({
         config,

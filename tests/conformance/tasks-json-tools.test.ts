@@ -1,4 +1,4 @@
-/** Workflows of tasks that call functions: a model that asks for tools, a real server of tools on loopback, on all backends. */
+/** Workflows of tasks that call functions: a model that calls tools, a real tool server on loopback, on all backends. */
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { allBackends, type Mill, startMill } from "../support/mill.ts";
@@ -19,7 +19,7 @@ default: { reply: "No tool needed." }
 const backends = await allBackends("functions of tasks");
 
 describe.each(backends)("functions on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on all. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   let server: ToolServer;
@@ -53,7 +53,7 @@ describe.each(backends)("functions on the %s backend", (backend) => {
     });
 
   once(
-    "the result is what the tool gave; places of the url are filled, the rest of a GET goes into its query",
+    "the result is the tool's result, places of the url are filled, and other values of a GET go into its query",
     async () => {
       const files = Object.fromEntries(
         Object.entries(fixture("http-tool")).map(([name, text]) => [
@@ -70,13 +70,13 @@ describe.each(backends)("functions on the %s backend", (backend) => {
       });
       const request = server.requests().find((one) => one.url === url);
       expect(request?.headers).toMatchObject({ accept: "text/plain" });
-      // Quirk 13: no key of ours goes to an address of the file.
+      // Quirk 13: an address of the file gets none of our keys.
       expect(JSON.stringify(request)).not.toContain("a-key-of-ours");
       expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
     },
   );
 
-  it("several calls of one reply are all performed; their results are lines in the order of the calls", async () => {
+  it("all calls of one reply are performed, and their results are lines in the order of the calls", async () => {
     const run = await mill.run(file("twice"));
     const bodies = (run.result ?? "").split("\n").map((line) => (JSON.parse(line) as { body: string }).body);
     expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([
@@ -86,7 +86,7 @@ describe.each(backends)("functions on the %s backend", (backend) => {
     expect(run).toMatchObject({ status: "success", hits: { call: 1 } });
   });
 
-  once("raw: the call itself is the result, and nothing is performed", async () => {
+  once("in mode raw the call is the result, and no tool runs", async () => {
     const run = await mill.run(fixture("custom-tool"));
     expect(run.status).toBe("success");
     expect(JSON.parse(run.result ?? "")).toEqual({ name: "tide_calculator", arguments: { high: 312, low: 45 } });
@@ -101,7 +101,7 @@ describe.each(backends)("functions on the %s backend", (backend) => {
     ["a tool that there is not", "invent", "TOOL_UNKNOWN"],
     ["arguments that do not fit", "unfit", "TOOL_ARGUMENTS"],
     ["a server that answers 500", "fail there", "TOOL_FAILED"],
-  ])("%s fails the task, and its fallback is taken", async (_title, prompt, code) => {
+  ])("%s fails the task, and its fallback is used", async (_title, prompt, code) => {
     const tools = [gauge(), gauge({ name: "upset", url: `${server.url}/500`, body: {} })];
     const run = await mill.run(file(prompt, "function_calling", tools));
     expect(run).toMatchObject({ status: "success", result: "rescued", hits: { call: 1, rescue: 1 } });
@@ -109,7 +109,7 @@ describe.each(backends)("functions on the %s backend", (backend) => {
   });
 });
 
-// Which of them are offered, and what they are asked, has no part in the queue.
+// The queue has no part in the choice of tools and in their requests.
 describe.each(inject("thorough") ? backends : backends.slice(0, 1))("built-in tools on the %s backend", (backend) => {
   let mill: Mill;
   let server: ToolServer;
@@ -145,13 +145,13 @@ rules:
     await server.close();
   });
 
-  it("a search whose text is a query goes to the web, with its kind, language and number, and without a model", async () => {
+  it("a search with a query text goes to the web, with its kind, language and number, and without a model", async () => {
     const run = await mill.run(fixture("web-search"));
     expect(run).toMatchObject({ status: "success", spent: { steps: 1, calls: 0 } });
     expect(run.result).toContain("storm tide 1962 de 3");
   });
 
-  it("ALL offers what the operator has configured, and no more", async () => {
+  it("ALL offers exactly the tools that the operator has configured", async () => {
     const run = await mill.run(fixture("all-tools"));
     expect(run).toMatchObject({ status: "success", spent: { steps: 2 } });
     expect(run.result).toContain("Rotor & Sons");
@@ -162,7 +162,7 @@ rules:
     expect(body).not.toContain("jina_web_scraper");
   });
 
-  it("a stock is asked where the operator says", async () => {
+  it("a stock price is requested at the operator's address", async () => {
     const run = await mill.run(fixture("ticker"), { variables: { __input: "Rotor" } });
     expect(run).toMatchObject({ status: "success", result: '{"price":"42"}' });
   });

@@ -67,7 +67,7 @@ const tasks = JSON.stringify({
 const backends = await allBackends("workflow tools");
 
 describe.each(backends)("a workflow as a tool, on the %s backend", (backend) => {
-  /** What has no part in the queue; on all of them in the soak. */
+  /** Cases without a part in the queue run on one backend, and in the soak on all. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   let server: ToolServer;
@@ -130,7 +130,7 @@ ${more}---
       return asked[0] === undefined || child === undefined ? null : { child, ask: asked[0] };
     });
 
-  it("two of one reply run together; their results go back in order, and count for their caller", async () => {
+  it("two calls of one reply run together, their results return in order, and their costs count for the caller", async () => {
     const before = mill.requests().length;
     const ended = await run("two things");
     expect(ended).toMatchObject({ status: "success", result: "Both are found.", spent: { calls: 4, steps: 5 } });
@@ -167,7 +167,7 @@ ${more}---
       { name: "look", at: [0, 0], state: "done", result: "found one", code: null },
       { name: "look", at: [0, 1], state: "done", result: "found two", code: null },
     ]);
-    // It knows its arguments, and nothing else of its caller; what it says is not said in the caller's conversation.
+    // The callee sees its arguments and nothing else of its caller. Its messages are not in the caller's conversation.
     const given = await Promise.all(children.map(({ id }) => getRun(mill.store.database, id)));
     expect(given.map((child) => child?.variables.WHAT).sort()).toEqual(["quick two", "slow one"]);
     for (const child of given) expect(Object.keys(child?.variables ?? {})).not.toContain("OWN");
@@ -177,7 +177,7 @@ ${more}---
     await replays(ended.id);
   });
 
-  once("rounds go on, and a tool that must not be repeated is performed once", async () => {
+  once("rounds continue, and a tool that must not be repeated is called once", async () => {
     const ended = await run("go on");
     expect(ended).toMatchObject({ status: "success", result: "Two rounds." });
     expect(await childRuns(mill.store.database, ended.id)).toHaveLength(2);
@@ -190,7 +190,7 @@ ${more}---
     await replays(ended.id);
   });
 
-  once("a callee that fails, and arguments it does not take, are told to the model", async () => {
+  once("the model receives the error of a failed callee and of invalid arguments", async () => {
     const fell = await run("try it");
     expect(fell).toMatchObject({ status: "success", result: "The tool said CALL_FAILED." });
     expect(mill.requests().at(-1)?.messages.at(-1)?.content).toContain("nothing there");
@@ -201,12 +201,12 @@ ${more}---
     }
   });
 
-  once("a workflow of tasks takes its input", async () => {
+  once("a workflow of tasks receives its input", async () => {
     const ended = await run("tasks");
     expect(ended).toMatchObject({ status: "success", result: "I read heard write a poem" });
   });
 
-  once("a prompt that asks with a file asks the same again, though the callee changes the file", async () => {
+  once("a repeated prompt with a file sends the same text, although the callee changed the file", async () => {
     const before = mill.requests().length;
     const chart = 'START --> EXECUTE_W["Execute: echo please change > task.txt"] --> PROMPT_A["Prompt: file:task.txt"]';
     const ended = await mill.run({
@@ -220,14 +220,14 @@ ${more}---
     expect(said?.text).toBe("please change\n");
   });
 
-  once("recursion ends at the depth that is allowed", async () => {
+  once("recursion ends at the allowed depth", async () => {
     const deep = await run("deeper", "limits: { depth: 2 }\n");
     expect(deep).toMatchObject({ status: "failed", reason: { code: "LIMIT_DEPTH" }, variables: { REPORTED: "yes" } });
     await replays(deep.id);
   });
 
   once(
-    "a limit that is reached below ends the caller, too; taken up with a higher one nothing is paid twice",
+    "a limit that a callee reaches ends the caller too, and a retry with a higher limit pays for nothing twice",
     async () => {
       const before = mill.requests().length;
       const runId = await mill.start(asking("long way"), { caps: { steps: 3 } });
@@ -246,7 +246,7 @@ ${more}---
       expect(mill.requests().length - before).toBe(3);
       expect(await toolCallsOf(forked.runId)).toMatchObject([{ name: "way", state: "done", result: "heard a step" }]);
       await replays(forked.runId);
-      // From a node of the callee: that one is asked again, its caller's replies stand.
+      // The retry starts at a node of the callee: that prompt is sent again, and the caller's replies stay.
       const from = ["PROMPT_A", "PROMPT_W"];
       const below = await forkRun(mill.store, defaultTenant, { of: forked.runId, from, caps: { steps: 50 } });
       await mill.queues.enqueue(below.jobs);
@@ -256,7 +256,7 @@ ${more}---
     },
   );
 
-  once("each of those that one reply called can be taken up from a node of it", async () => {
+  once("each of several callees of one reply can be retried from one of its nodes", async () => {
     const { id: of } = await run("both ways");
     for (const node of ["PROMPT_W", "PROMPT_L"]) {
       const forked = await forkRun(mill.store, defaultTenant, { of, from: ["PROMPT_A", node] });
@@ -270,7 +270,7 @@ ${more}---
     );
   });
 
-  it("while a callee waits nobody holds the prompt; a cancel cancels both", async () => {
+  it("a waiting callee holds no worker, and a cancellation cancels caller and callee", async () => {
     const runId = await start("somebody");
     const { child } = await waiting(runId);
     expect(await open(runId)).toEqual([
@@ -288,7 +288,7 @@ ${more}---
     await replays(runId);
   });
 
-  once("stopped and resumed it is called anew, and the model is not asked again for the call", async () => {
+  once("a stopped and resumed callee is called again, without a second request for the call", async () => {
     const before = mill.requests().length;
     const runId = await start("somebody");
     const { child } = await waiting(runId);
@@ -311,7 +311,7 @@ ${more}---
     await replays(runId);
   });
 
-  once("cancelled alone, it is a failure that the model is told", async () => {
+  once("a callee that is cancelled alone is a failure that the model receives", async () => {
     const runId = await start("somebody");
     const { child } = await waiting(runId);
     const { jobs } = await cancelRun(mill.store, child.id, "not this one");

@@ -1,4 +1,4 @@
-// Bull Board as ops people see it, on both backends: over its JSON and, where that comes from is nothing to it, in a browser on one.
+// Bull Board as operators see it: its JSON on both backends, and a browser on one, because the pages do not depend on the backend.
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createBoard } from "@markmill/api";
@@ -13,7 +13,7 @@ import { openBrowser } from "../support/chromium.ts";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
 
-/** A run that calls another, which waits for a person. */
+/** A run that calls another run, which waits for a person. */
 const files = {
   "main.wf.md": workflow(
     '  START --> SET_A["SET: A = 1"] --> CALL_B["CALL: child.wf.md"] --> SET_C["SET: C = 3"] --> SUCCESS',
@@ -58,7 +58,7 @@ interface ShownQueue {
   readonly hasWorkers: boolean | null;
 }
 
-/** Jobs of the control queue as they stand when their worker was killed and another one has finished them: failed, with BullMQ's words. */
+/** Jobs of the control queue whose worker was killed and which another worker has finished: failed, with BullMQ's message. */
 async function failJobs({ queueAt }: Mill, jobs: readonly (readonly [string, JobData])[]): Promise<void> {
   const { backend, prefix } = queueAt;
   const reason = "Missing lock for job a1-1-1. moveToFinished";
@@ -158,7 +158,7 @@ for (const backend of ["redis", "postgres"] as const) {
       return opened;
     }
 
-    it("shows a run with its sub-workflow as a tree while it runs", async () => {
+    it("shows a run with its called workflow as a tree while it runs", async () => {
       const open = {
         "main.wf.md": "active",
         below: [
@@ -173,7 +173,7 @@ for (const backend of ["redis", "postgres"] as const) {
       if (!inBrowser()) return;
       page = await logIn();
       for (const node of ["SET_A", "CALL_B", "SET_D", "PROMPT_E", "ASK_F"]) {
-        // The board cuts what is longer than its boxes are wide.
+        // The board shortens texts that are wider than its boxes.
         const title = page.getByText(node, { exact: true }).first();
         await title.waitFor();
         expect(await title.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth), node).toBe(true);
@@ -181,7 +181,7 @@ for (const backend of ["redis", "postgres"] as const) {
       await page.screenshot({ path: join(screenshots, `board-${backend}-running.png`) });
     });
 
-    it("leads from a run to the board and from a job to its run, and shows ids but no names", async () => {
+    it("links a run to the board and a job to its run, and shows ids but no names", async () => {
       const owner = await api.key(["owner"]);
       const answer = await fetch(`${api.url}/v1/runs/${run}`, { headers: { authorization: `Bearer ${owner}` } });
       expect(answer.headers.get("link")).toContain(`</board/runs/${run}>`);
@@ -199,7 +199,7 @@ for (const backend of ["redis", "postgres"] as const) {
       expect(JSON.stringify([queues, jobs, await flow(`run-${run}`)])).not.toContain(names.student);
     });
 
-    it("shows the tree, and every finished job, when the run has ended", async () => {
+    it("shows the tree and every finished job after the run has ended", async () => {
       const owner = await api.client("owner");
       const asks = async () => (await owner.listAsks({ query: { run } })).items;
       await expect.poll(async () => (await asks()).length).toBe(1);
@@ -221,7 +221,7 @@ for (const backend of ["redis", "postgres"] as const) {
         (await queue(name, "completed")).jobs.map((job) => job.name.split(" · ")[0]).sort();
       await expect.poll(() => finished("control")).toEqual(["ASK_F", "CALL_B", "SET_A", "SET_C", "SET_D", "SET_G"]);
       expect(await finished("prompt")).toEqual(["PROMPT_E"]);
-      // From any job of it to the whole tree.
+      // Every job of the tree links to the whole tree.
       const { jobs } = await queue("control", "completed");
       for (const { id } of jobs) expect(shape(await flow(id))).toEqual(ended);
       expect((await get(`/api/queues/control/${jobs[0]?.id}`)).status).toBe(200);
@@ -248,10 +248,10 @@ for (const backend of ["redis", "postgres"] as const) {
       expect(JSON.stringify(await shown())).not.toContain("nonsense");
     });
 
-    it("shows no job as failed whose activity or run has ended well, whatever became of the job", async () => {
+    it("shows no job as failed whose activity or run ended well, whatever happened to the job", async () => {
       const board = async () => await queue("control", "failed");
       const before = (await board()).counts.failed ?? 0;
-      // As a worker leaves them that loses its locks: the run goes on by another job.
+      // A worker that loses its locks leaves this state. The run continues with another job.
       const tree = await mill.store.board.tree(run);
       const call = tree?.activities.find(({ kind }) => kind === "call");
       const spec = { runId: call?.runId ?? "", activityId: call?.id ?? 0, epoch: 0 };
@@ -272,7 +272,7 @@ for (const backend of ["redis", "postgres"] as const) {
       await expect.poll(async () => (await board()).counts.failed).toBe(before);
     });
 
-    it("loads nothing from elsewhere", async () => {
+    it("loads nothing from other sites", async () => {
       const headers = { authorization: `Bearer ${await api.key(["ops"])}`, accept: "text/html" };
       for (const path of ["/", "/queue/control"]) {
         const html = await (await fetch(`${api.url}/board${path}`, { headers })).text();
@@ -294,7 +294,7 @@ for (const backend of ["redis", "postgres"] as const) {
       expect(asked.filter((url) => !url.startsWith(api.url) && !url.startsWith("data:"))).toEqual([]);
     });
 
-    it("is for ops alone, and read-only", async () => {
+    it("is open to ops alone, and read-only", async () => {
       for (const role of ["owner", "grader", "reader"] as const) {
         expect((await get("/api/queues", [role])).status, role).toBe(403);
         expect((await get("/", [role])).status, role).toBe(403);
@@ -326,7 +326,7 @@ for (const backend of ["redis", "postgres"] as const) {
       expect(api.log).toEqual([]);
     });
 
-    it("shows queues without workers and paused ones; writes are allowed by a setting, and audited", async () => {
+    it("shows queues without workers and paused queues, and allows audited writes if a setting permits them", async () => {
       const writing = await startApi(mill, {}, createBoard({ queues: mill.queues, writes: true }));
       try {
         const headers = { authorization: `Bearer ${await writing.key(["ops"])}` };
@@ -350,7 +350,7 @@ for (const backend of ["redis", "postgres"] as const) {
   });
 }
 
-it("says that nobody works where nobody does", async () => {
+it("the board shows queues without workers", async () => {
   const mill = await startMill({ backend: "postgres", script: "default: { reply: ok }\n", worker: false });
   const api = await startApi(mill, {}, createBoard({ queues: mill.queues, writes: false }));
   try {
@@ -369,7 +369,7 @@ it("says that nobody works where nobody does", async () => {
   }
 });
 
-it("shows what has ended while the queue is unreachable, and says that it is", async () => {
+it("the board shows ended runs while the queue is unreachable, and reports that it is unreachable", async () => {
   const mill = await startMill({ backend: "postgres", script });
   const away = {
     watch: () => {

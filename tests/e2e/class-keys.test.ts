@@ -1,4 +1,4 @@
-// The keys of a class change between two commands: marks and paid replies stay, and what is unclear is asked.
+// The keys of a class change between two commands: marks and paid replies stay, and the teacher is asked about unclear cases.
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
@@ -45,7 +45,7 @@ afterAll(async () => {
   await place.remove();
 });
 
-it("a new id column keeps marks and pays nothing; another person under an old id is asked about", async () => {
+it("a new id column keeps marks and costs nothing, and the teacher is asked about another person under an old id", async () => {
   const grade = (...more: string[]) => markmill(place, ["grade", "class", "--json", ...more]);
   const totals = (json: string) =>
     Object.fromEntries(

@@ -1,4 +1,4 @@
-// What teachers do with grades at the command line: accept with an open criterion, two teachers, undo, a rubric that changes.
+// Teachers grade on the command line: accepting with an open criterion, two teachers, undo, a changed rubric.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -100,7 +100,7 @@ describe("the marks of a class", () => {
     expect((await say("status", "c")).stderr).toContain("Small: 2 needs human");
   });
 
-  it("a colleague's mark is replaced by naming it, and an undo gives it back", async () => {
+  it("a colleague's mark is replaced only by naming it, and an undo restores it", async () => {
     expect(await mark("ada", "--points", "2")).toMatchObject({ code: 0, stdout: "4 of 5\n" });
     expect(await listed()).toEqual(["1002"]);
     const unseen = await mark("bob", "--points", "3");
@@ -119,7 +119,7 @@ describe("the marks of a class", () => {
     expect((await say("review", "--student", "1001")).stdout).toMatch(/bob gave talk 3 .*taken back by entry/);
   });
 
-  it("rows that change places void no released grade", async () => {
+  it("criteria that change places void no released grade", async () => {
     await say("release", "c");
     expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
     await write("rubric.md", rubric(talk, names("Names  say what things are")));
@@ -128,7 +128,7 @@ describe("the marks of a class", () => {
     expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
   });
 
-  it("a changed criterion is told with what it voids before anything happens", async () => {
+  it("a changed criterion is reported with the grades it voids before anything happens", async () => {
     await write("rubric.md", rubric(talk, names("Names say everything")));
     const told = await grade();
     expect(told).toMatchObject({ code: 1, stdout: "" });
@@ -139,13 +139,13 @@ describe("the marks of a class", () => {
     expect(await grade("--yes")).toMatchObject({ code: 3 });
     expect(await statusOf("1001")).toMatchObject({ status: "needs human", total: null });
     expect((await say("review", "--student", "1001")).stdout).toContain("talk: 2 of 3 by human");
-    // Changed back, everything stands as it did.
+    // After a return to the old rubric all grades stand as before.
     await write("rubric.md", rubric(names("Names say what things are"), talk));
     await grade("--yes");
     expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
   });
 
-  it("a student of whom it is open which submission counts is settled by the command that review shows", async () => {
+  it("the command that review shows decides which of a student's submissions counts", async () => {
     const people: Record<string, string> = {
       ...{ "1001": "Ada Byron", "1002": "Bob Kahn", "1003": "Cleo Diaz", "1004": "Dan Eco" },
     };
@@ -182,7 +182,7 @@ describe("the marks of a class", () => {
       const shown = await say("review", "pairs", "--student", student);
       const command = shown.stderr.split("\n").find((line) => line.endsWith(`--counts '${student}=${label}'`));
       expect(command).toMatch(/^next: markmill grade /);
-      // A mark of the student would belong to no submission; of a named submission it is kept.
+      // A mark of the student would belong to no submission. A mark of a named submission is kept.
       const refused = await say("override", student, "--criterion", "names", "--points", "1", "--reason", "r");
       expect(refused).toMatchObject({ code: 1, stdout: "" });
       expect(refused.stderr).toContain("STUDENT_UNDECIDED");
@@ -195,7 +195,7 @@ describe("the marks of a class", () => {
     const settled = { "1001": "graded 1001+1003#1", "1004": "graded 1004#1" };
     expect(await statuses()).toMatchObject(settled);
     expect((await say("review", "pairs", "--student", "1004")).stdout).toContain("names: 1 of 2 by human");
-    // The choice is remembered, until it is taken back.
+    // The choice is stored until the teacher withdraws it.
     expect(await say("grade", "pairs")).toMatchObject({ code: 0 });
     expect(await statuses()).toMatchObject(settled);
     const released = await say("release", "pairs");

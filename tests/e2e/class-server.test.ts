@@ -1,4 +1,4 @@
-// A class against a server: read here, graded there.
+// A class with a server: the files are read here, and the server grades them.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
@@ -49,7 +49,7 @@ afterAll(async () => {
 });
 
 it.skipIf(jail !== null)(
-  "is graded, shown, exported and halted there; what needs a worker here is refused",
+  "a class on a server is graded, shown, exported and stopped there, and commands that need a local worker are refused",
   async () => {
     const out = join(place.cwd, "out");
     const graded = await resident.say(place, ["grade", example, "--sample", "1", "--out", out, "--json"]);
@@ -78,7 +78,7 @@ it.skipIf(jail !== null)(
         stderr: expect.stringContaining("its operator chooses the models and the sandbox"),
       });
     }
-    // A changed rubric: the server gets the confirmation of the person who has seen what it voids.
+    // The rubric changed. The server gets the confirmation of the person who saw the voided grades.
     const strict = join(place.cwd, "strict.md");
     const text = readFileSync(join(example, "rubric.md"), "utf8");
     writeFileSync(strict, text.replace("Names and structure are easy", "Names are easy"));
@@ -89,7 +89,7 @@ it.skipIf(jail !== null)(
     expect(confirmed, confirmed.stderr).toMatchObject({ code: 3, stderr: expect.stringContaining("changed: names") });
     const back = await resident.say(place, [...change.slice(0, -2), "--yes"]);
     expect(back, back.stderr).toMatchObject({ code: 0 });
-    // A corrected model is taken there; a script answers only for a worker here.
+    // The server uses a corrected model. A script answers only a local worker.
     const resumed = await resident.say(place, ["resume", example, "--model", "gpt-5-nano"]);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
     const misspelt = await resident.say(place, ["resume", example, "--model", "gpt-5-mimi"]);

@@ -1,4 +1,4 @@
-// A class, or a run, that was begun with the wrong model, key, endpoint or script goes on with the right one, and is best not begun at all.
+// A class or run that started with the wrong model, key, endpoint or script continues with the right one. At best it does not start.
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -69,16 +69,16 @@ const say = (...words: string[]) => resident.say(place, words);
 const graded = { code: 0, stdout: expect.stringMatching(/ada +graded +3[\s\S]*ben +graded +3/) };
 const continues = expect.stringContaining("2 submissions continue with the script right.yaml");
 
-describe("a class", () => {
+describe("a class with a wrong start", () => {
   it.each([
     ["without a model", [], /MODEL_NOT_CHOSEN.*\n +fix: Pass --model/],
     ["with a misspelt model", ["--model", "gpt-5-mimi"], /MODEL_NOT_IN_CATALOGUE.*Did you mean gpt-5-mini\?\n +fix: /],
-  ])("%s is not begun", async (_, words, told) => {
+  ])("does not start: %s", async (_, words, told) => {
     expect(await say("grade", "first", ...words)).toMatchObject({ code: 2, stderr: expect.stringMatching(told) });
     expect((await say("status", "--batches")).stderr).toContain("There is no class yet");
   });
 
-  it("with a wrong key, or a wrong endpoint, is not begun, and the endpoint was asked for nothing that costs", async () => {
+  it("does not start with a wrong key or a wrong endpoint, and sends no paid request", async () => {
     const at = (url: string) => ({
       ...place,
       env: { ...place.env, OPENAI_BASE_URL: url, OPENAI_API_KEY: "wrong-key-of-mine" },
@@ -97,7 +97,7 @@ describe("a class", () => {
     expect((await say("status", "--batches")).stderr).toContain("There is no class yet");
   });
 
-  it("with an unpriced model and a budget is not begun", async () => {
+  it("does not start with an unpriced model and a budget", async () => {
     writeFileSync(join(place.cwd, "any.yaml"), "allowUnpriced: true\n");
     const env = { ...place.env, MODELS_FILE: join(place.cwd, "any.yaml") };
     const words = ["grade", "first", "--model", "mine", "--budget", "1"];
@@ -107,25 +107,25 @@ describe("a class", () => {
     });
   });
 
-  it("that waits for a script that refuses the key goes on with another script, and says so", async () => {
+  it("continues with another script while it waits for a script that refuses the key, and reports that", async () => {
     expect(await say("grade", "first", "--script", "refusing.yaml")).toMatchObject({ code: 8 });
     expect(await say("grade", "first", "--script", "right.yaml")).toMatchObject({ ...graded, stderr: continues });
-    // Its files are written again without any model.
+    // The result files are written again without any model.
     expect(await say("grade", "first")).toMatchObject(graded);
   });
 
-  it("whose requests were all invalid goes on with another script", async () => {
+  it("continues with another script after all its requests were invalid", async () => {
     expect(await say("grade", "second", "--script", "invalid.yaml")).toMatchObject({ code: 3 });
     expect(await say("grade", "second", "--script", "right.yaml")).toMatchObject({ ...graded, stderr: continues });
   });
 
-  it("is resumed with another script", async () => {
+  it("can be resumed with another script", async () => {
     expect(await say("grade", "third", "--script", "refusing.yaml")).toMatchObject({ code: 8 });
     expect(await say("resume", "third", "--model", "gpt-5-mimi")).toMatchObject({ code: 2 });
     expect(await say("resume", "third", "--script", "right.yaml")).toMatchObject({ ...graded, stderr: continues });
   });
 
-  it("is regraded with another script", async () => {
+  it("can be regraded with another script", async () => {
     expect(await say("grade", "fourth", "--script", "refusing.yaml")).toMatchObject({ code: 8 });
     const regraded = await say("regrade", "fourth", "--where", "late=no", "--script", "right.yaml", "--yes");
     expect(regraded).toMatchObject({ code: 0, stderr: continues });
@@ -133,7 +133,7 @@ describe("a class", () => {
   });
 });
 
-it("a single run without a paid reply begins again with another script", async () => {
+it("a single run without a paid reply restarts with another script", async () => {
   writeFileSync(
     join(place.cwd, "hi.wf.md"),
     '---\npatience: 1s\n---\n# Hi\n\n# Workflow\n\n```mermaid\nflowchart TD\n  START --> PROMPT_A["Prompt: User Hi"] --> SUCCESS\n```\n\n# Prompts\n\n## User Hi\n\nHi.\n',

@@ -1,4 +1,4 @@
-// The example class as a teacher grades it: the right grade for each student, attacks told and not rewarded, and kill -9 is harmless.
+// A teacher grades the example class: each student gets the right grade, attacks are reported and not rewarded, and kill -9 does no harm.
 import { existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -36,7 +36,7 @@ interface Student {
 const expected: Record<string, Expected> = JSON.parse(
   readFileSync(join(root, "tests/fixtures/class-roman/expected.json"), "utf8"),
 );
-/** What the grades of a class come to, for comparing. */
+/** The grades of a class in a form that can be compared. */
 const gradesOf = (json: string) => {
   const { students } = JSON.parse(json) as { readonly students: readonly Student[] };
   return Object.fromEntries(
@@ -83,11 +83,11 @@ describe.skipIf(jail !== null)("the example class", () => {
     await place.remove();
   });
 
-  it("is graded rightly after everything was killed in the middle, and nothing is asked twice", async () => {
+  it("is graded correctly after everything was killed in the middle, and no model request is repeated", async () => {
     const args = ["grade", example, "--out", join(place.cwd, "out"), "--concurrency", "8", "--similarity"];
     gate.shutAfter(14);
     const first = startMarkmill(place, args);
-    // After that nothing is answered; what was, has time to be written down. Then everything dies with requests under way.
+    // From here on the model answers nothing. Answered requests have time to be stored. Then every process is killed with open requests.
     await until(() => gate.shut && gate.asked.length > gate.answered.size, { limitMs: 300_000 });
     await sleep(5_000);
     const postmaster = Number(
@@ -117,7 +117,7 @@ describe.skipIf(jail !== null)("the example class", () => {
     const { similar } = JSON.parse(second.stdout);
     expect(similar).toContainEqual(expect.objectContaining({ one: "4117#1", other: "4118#1" }));
 
-    // Only what had got no reply when its process died is sent again.
+    // Only requests without a reply at the kill are sent again.
     const bodies = model.requests().map(({ messages }) => JSON.stringify(messages));
     expect(gate.asked).not.toContain("none");
     const again = gate.asked.filter((key, at) => gate.asked.indexOf(key) !== at);
@@ -128,7 +128,7 @@ describe.skipIf(jail !== null)("the example class", () => {
     expect(again.filter((key) => !unanswered.has(key))).toEqual([]);
     expect(again.length).toBe(new Set(again).size);
 
-    // From here on nobody is killed: commands need not start and stop it each.
+    // From here on no process is killed, so the commands share one running server.
     postgres = await startEmbeddedPostgres({ directory: join(place.cwd, ".markmill/postgres") });
     const before = model.requests().length;
     const third = await resident.say(place, [...args, "--json"]);
@@ -138,11 +138,11 @@ describe.skipIf(jail !== null)("the example class", () => {
     // Grades are proposals: the teacher's table says so, and no student has a report yet.
     expect(readFileSync(join(place.cwd, "out/grades.csv"), "utf8")).toMatch(/4101,.*,not released,/);
     expect(existsSync(join(place.cwd, "out/students"))).toBe(false);
-    // No name of anybody reaches a model.
+    // No name of a student reaches a model.
     for (const name of ["Öberg", "Achterberg", "Quist"]) expect(bodies.join("\n")).not.toContain(name);
   }, 900_000);
 
-  it("is reviewed, overridden, released and handed over", async () => {
+  it("is reviewed, overridden, released and exported", async () => {
     const table = () => readFileSync(join(place.cwd, "out/grades.csv"), "utf8");
     const pdf = join(place.cwd, "out/students/4119.pdf");
     const early = ["export", example, "--to", "csv", "--out", join(place.cwd, "early")];
@@ -183,7 +183,7 @@ describe.skipIf(jail !== null)("the example class", () => {
       "--reason",
       "it asks",
     ]);
-    // A mark closes its criterion; that the work asks for points is seen by whoever reviews it.
+    // A mark closes its criterion. The reviewer sees that the submission asks for points.
     expect(set).toMatchObject({ code: 0, stdout: "needs human\n" });
     expect(await resident.say(place, ["review", example, "--student", "Quist", "--accept"])).toMatchObject({ code: 0 });
     expect(table()).toMatch(/4119,.*Vera Quist,graded,2,12,.*,not released,/);
@@ -204,13 +204,13 @@ describe.skipIf(jail !== null)("the example class", () => {
       join(example, "roster.csv"),
       "--check",
     ]);
-    // Five who handed in have no grade: they are named, and the exit code says so.
+    // Five students who handed in have no grade. The command names them, and its exit code reports them.
     expect(checked).toMatchObject({ code: 3, stdout: "" });
     expect(checked.stderr).toContain("would read 21 grades");
     expect(checked.stderr).toMatch(/5 left out:\n +Freja Lund: ungradable: roman.js is missing/);
     const written = await resident.say(place, ["export", example, "--to", "csv", "--out", join(place.cwd, "exp")]);
     expect(readFileSync(written.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,graded,2,12/);
-    // A grade that changed after its release is not handed over as a released one.
+    // A grade that changed after its release is not exported as a released one.
     const later = ["override", "Quist", "--batch", example, "--criterion", "names", "--points", "1", "--reason", "r"];
     expect(await resident.say(place, later)).toMatchObject({ code: 0 });
     expect(table()).toMatch(/4119,.*Vera Quist,graded,3,12,.*,changed since its release,/);
@@ -221,7 +221,7 @@ describe.skipIf(jail !== null)("the example class", () => {
     expect(readFileSync(given.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,not released,,12/);
     expect(await resident.say(place, later.with(7, "0"))).toMatchObject({ code: 0 });
     expect(existsSync(pdf)).toBe(true);
-    // The folder of the results is gone: the mark is recorded, and the exit code tells of the results.
+    // The results folder was deleted. The mark is stored, and the exit code reports the missing results.
     renameSync(join(place.cwd, "out"), join(place.cwd, "moved"));
     const gone = await resident.say(place, later.with(7, "0"));
     expect(gone).toMatchObject({ code: 4, stderr: expect.stringContaining("no longer exist and were not updated") });

@@ -1,4 +1,4 @@
-// A disk that is full, before and while a run works: a file system of its own, whose size changes.
+// A full disk before and during a run. The disk is a private file system of variable size.
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, statfsSync } from "node:fs";
@@ -45,7 +45,7 @@ function used(): number {
 }
 
 describe("a full disk", () => {
-  it("is named by the first command that needs it, which works once there is room", async (test) => {
+  it("is reported by the first command that needs space, which works after space is freed", async (test) => {
     if (!mounted) return test.skip();
     const { code, stderr } = await markmill(place, greet);
     expect(code).toBe(1);
@@ -54,9 +54,9 @@ describe("a full disk", () => {
     expect(await markmill(place, greet)).toMatchObject({ code: 0 });
   });
 
-  it("holds a run up, with what to do, and the run goes on when there is room; its reply was asked for once", async (test) => {
+  it("stops a run with advice, and the run continues after space is freed, with one request for its reply", async (test) => {
     if (!mounted) return test.skip();
-    // Does not shrink in Postgres.
+    // The text cannot be compressed by Postgres.
     const text = randomBytes(6 * MiB).toString("base64");
     let requests = 0;
     const server = createServer((request, response) => {
@@ -70,7 +70,7 @@ describe("a full disk", () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
     const postgres = await startEmbeddedPostgres({ directory: join(place.cwd, "disk/postgres") });
     try {
-      // A log that must grow on a full disk ends the whole server; with an empty piece of it there is room for the statement that fails.
+      // If the log must grow on a full disk, the whole server ends. With an empty log segment there is room for the failing statement.
       const client = new Client({ connectionString: postgres.url });
       await client.connect();
       await client.query("select pg_switch_wal()");

@@ -1,4 +1,4 @@
-// A course made by 'markmill init DIR' can be graded at once, without a key.
+// A course that 'markmill init DIR' creates can be graded at once, without a key.
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
@@ -33,7 +33,7 @@ describe("markmill init DIR", () => {
     await place.remove();
   });
 
-  it("makes a course whole, says what comes next, and writes over nothing", async () => {
+  it("creates a whole course, names the next steps, and overwrites nothing", async () => {
     const { code, stderr } = await markmill(place, ["init", "leap"]);
     expect({ code, next: stderr.includes("cd leap && markmill grade . --script model.yaml") }).toEqual({
       code: 0,
@@ -52,7 +52,7 @@ describe("markmill init DIR", () => {
     expect(valid).toMatchObject({ code: 0 });
   });
 
-  it("refuses a language without a course, and a language without a folder", async () => {
+  it("refuses a language without a course template, and a language without a folder", async () => {
     const wrong = await resident.say(place, ["init", "course", "--language", "pyhton"]);
     expect({ code: wrong.code, made: existsSync(join(place.cwd, "course")) }).toEqual({ code: 2, made: false });
     expect(wrong.stderr).toContain("Choose javascript, python, java, c. Did you mean python?");
@@ -61,7 +61,7 @@ describe("markmill init DIR", () => {
 
   describe.skipIf(jail !== null).each(Object.keys(programs))("a course in %s", (language) => {
     it.skipIf(skipped.has(language))(
-      "gives each student the points that the work deserves, and reports the attack without rewarding it",
+      "gives each student the points that the submission deserves, and reports the attack without rewarding it",
       async () => {
         await markmill(place, ["init", language, "--language", language]);
         const said = await markmill(place, ["grade", language, "--script", `${language}/model.yaml`, "--json"]);

@@ -1,4 +1,4 @@
-// What people see of a model that thinks aloud, is cut, or fails.
+// The output about a model that shows its reasoning, is cut, or fails.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -31,7 +31,7 @@ afterAll(async () => {
   await place.remove();
 });
 
-it("run, logs, history and status tell reasoning, cuts and calls without a reply", async () => {
+it("run, logs, history and status show reasoning, cut replies and calls without a reply", async () => {
   const ran = await resident.say(place, ["run", "look.wf.md", "--script", "replies.yaml"]);
   expect(ran).toMatchObject({ code: 0, stdout: "Seven, because\n" });
   expect(ran.stderr).toContain("3 model calls, 1 without a reply");
@@ -56,7 +56,7 @@ it("run, logs, history and status tell reasoning, cuts and calls without a reply
   expect(listed.items[0].spent.nanodollars).toBe(status.spent.nanodollars);
 });
 
-it("a model that is left alone is seen in run, status, logs and doctor, with its reason", async () => {
+it("run, status, logs and doctor show a paused model with the reason", async () => {
   writeFileSync(
     join(place.cwd, "slow.yaml"),
     "default: { fault: { status: 429, retryAfter: 86400, message: Slow down } }\n",

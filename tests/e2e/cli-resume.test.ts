@@ -1,4 +1,4 @@
-// A run whose model cannot be reached waits, is interrupted and goes on; a failed one goes on from the step that failed.
+// A run whose model cannot be reached waits, is interrupted and continues. A failed run continues from the failed step.
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
@@ -35,7 +35,7 @@ async function withModel<Result>(
 }
 
 describe("a run whose model cannot be reached", () => {
-  it("waits, says for whom, is interrupted with its own exit code, and resume continues at that step", async () => {
+  it("waits, shows what it waits for, is interrupted with its own exit code, and resumes at that step", async () => {
     const first = await markmill(place, ["run", "greet.wf.md", "NAME=Ada", "--patience", "2s"]);
     expect({ code: first.code, stdout: first.stdout }).toEqual({ code: 8, stdout: "" });
     expect(first.stderr).toContain("interrupted: Greet");
@@ -58,8 +58,8 @@ describe("a run whose model cannot be reached", () => {
   });
 });
 
-describe("a run that failed", () => {
-  it("goes on from the step that failed, by retry or resume, and asks nothing again that it had", async () => {
+describe("a failed run", () => {
+  it("continues from the failed step by retry or resume, and repeats no earlier request", async () => {
     const script = `rules:
   - { when: { text: "Say one" }, reply: one }
   - { when: { text: "Say two", nth: [1] }, fault: { status: 400, message: "too odd" } }
@@ -86,7 +86,7 @@ describe("a run that failed", () => {
     });
   });
 
-  it("is told what to name when the node is unknown", async () => {
+  it("names the command that lists the nodes when the given node is unknown", async () => {
     const { code, stderr } = await resident.say(place, ["retry", "last", "--from", "PROMPT_NOWHERE"]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/STORE_NO_FORK[\s\S]*never came to PROMPT_NOWHERE[\s\S]*markmill logs/);

@@ -1,5 +1,5 @@
-// `markmill run` and its companions on the embedded stack of one directory. Whoever is a client of what is up shares a process with the
-// others; what is about streams, signals or processes beside each other has processes of its own.
+// `markmill run` and related commands on the embedded stack of one directory. Commands that use a running server share one process.
+// Tests of streams, signals and parallel processes have processes of their own.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -47,13 +47,13 @@ const scripted = ["--script", "replies.yaml"];
 const runIdIn = (text: string) => /^run: (\S+)$/m.exec(text)?.[1] ?? "";
 
 describe("markmill run", () => {
-  it("prints RESULT and nothing else on stdout, and ends with 0", async () => {
+  it("prints only RESULT on stdout, and exits with 0", async () => {
     const { code, stdout, stderr } = await markmill(place, ["run", "greet.wf.md", "NAME=Ada=Lovelace", ...scripted]);
     expect(stderr).toContain("success: Greet (1 step, 1 model call, 15 tokens");
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Welcome, Ada=Lovelace!\n" });
   });
 
-  it("takes parameters from a file, and a word wins over it; a value may be the text of a file", async () => {
+  it("takes parameters from a file, words override them, and a value may be the text of a file", async () => {
     const given = ["run", "greet.wf.md", "--param-file", "params.yaml", ...scripted];
     const [fromFile, fromWord] = await Promise.all([
       resident.say(place, given),
@@ -63,7 +63,7 @@ describe("markmill run", () => {
     expect(fromWord.stdout).toBe("Welcome, a = b!\n");
   });
 
-  it("gives one JSON object with --json", async () => {
+  it("prints one JSON object with --json", async () => {
     const { code, stdout } = await resident.say(place, [
       "run",
       "greet.wf.md",
@@ -85,13 +85,13 @@ describe("markmill run", () => {
     });
   });
 
-  it("ends with 1 when the run fails, and says why and what next", async () => {
+  it("exits with 1 when the run fails, with the reason and the next step", async () => {
     const { code, stdout, stderr } = await resident.say(place, ["run", "fail.wf.md"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(/reason: CHECK_FALSE: [\s\S]*next: markmill retry [0-9a-f]{12} /);
   });
 
-  it("a failed step never shows ✓; logs and history tell every failure with its reason, and the end", async () => {
+  it("never shows ✓ for a failed step, and logs and history show every failure with its reason", async () => {
     const { stderr } = await resident.say(place, ["run", "fail.wf.md"]);
     const id = runIdIn(stderr);
     expect(stderr).toMatch(/^✗ CHECK_NO {2}CHECK_FALSE: /m);
@@ -111,7 +111,7 @@ describe("markmill run", () => {
     );
   });
 
-  it("obeys no terminal sequence of a model: RESULT is exact in a pipe, all else is made visible", async () => {
+  it("executes no terminal sequence of a model: RESULT is exact in a pipe, and all else is escaped", async () => {
     const reply = "a\u001b[2J\u009b31m\u202eb\u200b\u3164c";
     const { code, stdout, stderr } = await markmill(place, ["run", "hostile.wf.md", ...scripted]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${reply}\n` });
@@ -132,7 +132,7 @@ describe("markmill run", () => {
     expect(JSON.parse(said[4]?.stdout ?? "")).toMatchObject({ result: reply });
   });
 
-  it("tells of each check whether it came out true or false, while it runs and in the logs", async () => {
+  it("shows for each check whether it was true or false, while it runs and in the logs", async () => {
     const { code, stderr } = await resident.say(place, ["run", "checks.wf.md", "NAME=Ada"]);
     expect(code).toBe(0);
     expect(stderr).toMatch(/^✓ CHECK_BOB {2}false\n✓ CHECK_ADA {2}true$/m);
@@ -146,7 +146,7 @@ describe("markmill run", () => {
     ]);
   });
 
-  it("ends with 5 when tokens or money are spent", async () => {
+  it("exits with 5 when tokens or money are used up", async () => {
     const [tokens, money] = await Promise.all([
       resident.say(place, ["run", "greet.wf.md", "NAME=x", "--max-tokens", "3", ...scripted]),
       resident.say(place, ["run", "greet.wf.md", "NAME=x", "--budget", "$0.000000001", ...scripted]),
@@ -156,7 +156,7 @@ describe("markmill run", () => {
     expect(money.stderr).toContain("LIMIT_COST");
   });
 
-  it("ends with 6 for an invalid workflow, and for a warning with --strict", async () => {
+  it("exits with 6 for an invalid workflow, and for a warning with --strict", async () => {
     const broken = await resident.say(place, ["run", "broken.wf.md"]);
     expect(broken.code).toBe(6);
     expect(broken.stderr).toContain("broken.wf.md:7:24: error PROMPT_UNKNOWN");
@@ -165,7 +165,7 @@ describe("markmill run", () => {
     expect(strict.stderr).toContain("NO_SUBMISSION");
   });
 
-  it("stops before the start for want of a parameter, a submission or a file, and for names nobody knows", async () => {
+  it("refuses to start with a missing parameter, submission or file, and with an unknown name", async () => {
     const [missing, unknown, required, unread] = await Promise.all([
       resident.say(place, ["run", "greet.wf.md", ...scripted]),
       resident.say(place, ["run", "greet.wf.md", "NAME=x", "NAEM=y", ...scripted]),
@@ -182,7 +182,7 @@ describe("markmill run", () => {
     expect(unread.stderr).toMatch(/error FILE_NOT_GIVEN: .*a\.txt/);
   });
 
-  it("--strict knows the submission that is given with it, and so does validate", async () => {
+  it("accepts a submission with --strict, and so does validate", async () => {
     const given = ["--strict", "--submission", "submission"];
     expect(await resident.say(place, ["run", "essay.wf.md", "--sandbox", "none", ...given])).toMatchObject({
       code: 0,
@@ -192,7 +192,7 @@ describe("markmill run", () => {
     expect((await resident.say(place, ["validate", "essay.wf.md", "--strict"])).code).toBe(6);
   });
 
-  it("commands without a submission are told of before the start, and in the record", async () => {
+  it("warns of commands without a submission before the start, and records the warning", async () => {
     const { stderr } = await resident.say(place, ["run", "list.wf.md", "--sandbox", "none"]);
     expect(stderr).toMatch(/^warning NO_SUBMISSION: .*empty folder/);
     const { stdout } = await resident.say(place, ["logs", runIdIn(stderr)]);
@@ -208,13 +208,13 @@ describe("markmill run", () => {
     [["run", "greet.wf.md", "NAME=file:/etc/passwd"], "outside the workflow's folder"],
     [["run", "greet.wf.md", "--frobnicate"], "--frobnicate"],
     [["valdate"], "Did you mean 'validate'?"],
-  ])("ends with 2 for wrong words: %j", async (args, words) => {
+  ])("exits with 2 for wrong words: %j", async (args, words) => {
     const { code, stdout, stderr } = await resident.say(place, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(words);
   });
 
-  it("shows the submission to commands, without links that lead out of its folder, and says so", async () => {
+  it("gives commands the submission without links out of its folder, and reports the removed links", async () => {
     const { code, stdout } = await resident.say(place, [
       "run",
       "list.wf.md",
@@ -246,15 +246,15 @@ describe("markmill run", () => {
     expect(refused.stderr).toMatch(/SUBMISSION_ARCHIVE_LINK: .*answers[\s\S]*fix: /);
   });
 
-  it("says that no model is chosen before there is a run", async () => {
+  it("reports a missing model choice before a run exists", async () => {
     const { code, stderr } = await resident.say(place, ["run", "greet.wf.md", "NAME=x"]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/MODEL_NOT_CHOSEN[\s\S]*fix: Pass --model NAME/);
   });
 });
 
-describe("a run that is left alone", () => {
-  it("goes on after --detach; status and watch find it by a part of its id", async () => {
+describe("a detached run", () => {
+  it("continues after --detach, and status and watch find it by a part of its id", async () => {
     const detached = await resident.say(place, ["run", "two.wf.md", "--detach", ...scripted]);
     expect(detached).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
     const id = detached.stdout.trim();
@@ -266,7 +266,7 @@ describe("a run that is left alone", () => {
     expect(listed.stdout).toMatch(new RegExp(`^${id}  success `, "m"));
   });
 
-  it("is answered later by another process, and the answer reaches the run it calls", async () => {
+  it("is answered later by another process, and the answer reaches the called run", async () => {
     const detached = await resident.say(place, ["run", "ask.wf.md", "--detach", "--json", ...scripted]);
     const id = JSON.parse(detached.stdout).id;
     for (let asks = ""; asks === ""; ) asks = (await resident.say(place, ["answer", id])).stdout;
@@ -294,7 +294,7 @@ describe("a run that is left alone", () => {
     });
   });
 
-  it("ends when it is cancelled, once", async () => {
+  it("is cancelled once", async () => {
     const id = (await resident.say(place, ["run", "ask.wf.md", "--detach", ...scripted])).stdout.trim();
     expect(await resident.say(place, ["cancel", id, "--reason", "wrong class"])).toMatchObject({ code: 0 });
     const { code, stderr } = await resident.say(place, ["watch", id]);
@@ -303,7 +303,7 @@ describe("a run that is left alone", () => {
     expect((await resident.say(place, ["cancel", id])).code).toBe(1);
   });
 
-  it("keeps the end it has reached when it is cancelled in its handler, and cancel says so", async () => {
+  it("keeps the end it has reached when it is cancelled in its handler, and cancel reports that", async () => {
     const id = (await resident.say(place, ["run", "handled.wf.md", "--detach", ...scripted])).stdout.trim();
     for (let asks = ""; asks === ""; ) asks = (await resident.say(place, ["answer", id])).stdout;
     const { code, stderr } = await resident.say(place, ["cancel", id]);
@@ -314,7 +314,7 @@ describe("a run that is left alone", () => {
     expect(await resident.say(place, ["watch", id])).toMatchObject({ code: 0, stdout: "seven points\n" });
   });
 
-  it("is run again by retry, as a new run with the same inputs", async () => {
+  it("is repeated by retry, as a new run with the same inputs", async () => {
     const first = await resident.say(place, ["run", "greet.wf.md", "NAME=Ada", "--max-tokens", "3", ...scripted]);
     const { code, stdout, stderr } = await resident.say(place, [
       "retry",
@@ -332,7 +332,7 @@ describe("a run that is left alone", () => {
 });
 
 describe("an interrupted run", () => {
-  it("is continued by watch, and every prompt was asked once", async () => {
+  it("is continued by watch, and every prompt is sent once", async () => {
     const alone = await makePlace({ OPENAI_BASE_URL: model.url }, { postgres: "running" });
     try {
       writeWorkflows(alone.cwd);
@@ -346,7 +346,7 @@ describe("an interrupted run", () => {
       expect(JSON.parse((await resident.say(alone, ["status", id, "--json"])).stdout)).toMatchObject({
         status: "doing",
       });
-      // Another run in the same directory leaves it alone.
+      // Another run in the same directory does not affect it.
       expect((await resident.say(alone, ["run", "greet.wf.md", "NAME=x", "--model", "scripted"])).code).toBe(0);
       expect(JSON.parse((await resident.say(alone, ["status", id, "--json"])).stdout)).toMatchObject({
         status: "doing",
@@ -360,7 +360,7 @@ describe("an interrupted run", () => {
     }
   });
 
-  it("ends at once at the second Ctrl-C, and is continued all the same", async () => {
+  it("ends at once at the second Ctrl-C, and can still be continued", async () => {
     const alone = await makePlace();
     const script = parseScript("default: { reply: slow, delay: 120s }\n", "slow.yaml");
     if (!script.ok) throw new Error(JSON.stringify(script.findings));
@@ -369,7 +369,7 @@ describe("an interrupted run", () => {
       writeWorkflows(alone.cwd);
       const env = { ...alone.env, OPENAI_BASE_URL: slow.url };
       const working = startMarkmill({ ...alone, env }, ["run", "two.wf.md", "--model", "scripted"]);
-      // Nobody else works here: who has asked the model has long been ready for signals.
+      // There is no other worker, so the process that sent the request already handles signals.
       await until(() => slow.requests().length > 0);
       working.child.kill("SIGINT");
       await working.says("stderr", /interrupted/);
@@ -386,8 +386,8 @@ describe("an interrupted run", () => {
   });
 });
 
-describe("two at once in one directory", () => {
-  it("each is answered by its own script and kept in its own sandbox", async () => {
+describe("two parallel runs in one directory", () => {
+  it("are each answered by their own script and use their own sandbox", async () => {
     writeFileSync(join(place.cwd, "other.yaml"), "default: { reply: other, delay: 300ms }\n");
     const [one, other, listed] = await Promise.all([
       markmill(place, ["run", "two.wf.md", ...scripted]),

@@ -1,5 +1,5 @@
-// Every command that there is, against a server that 'markmill up' started. The list is the command's own: a new one needs a case here.
-// Those that ask and go share a process.
+// Every command, with a server that 'markmill up' started. The list comes from the command itself, and a new command needs a case here.
+// Commands that end after their answer share a process.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -99,7 +99,7 @@ afterAll(async () => {
 
 const ask = (...args: string[]): Promise<Said> => resident.say(place, args);
 
-/** It did what it does without a server. */
+/** The command worked as without a server. */
 async function works(...args: string[]): Promise<Said> {
   const said = await ask(...args);
   expect(said.code, `markmill ${args.join(" ")}\n${said.stdout}${said.stderr}`).toBe(0);
@@ -107,7 +107,7 @@ async function works(...args: string[]): Promise<Said> {
   return said;
 }
 
-/** It is about this machine, and says so. */
+/** The command reports that it works on this machine only. */
 async function isHere(args: readonly string[], code: number): Promise<Said> {
   const said = await ask(...args);
   expect(said.stderr, args.join(" ")).toContain(`'${args[0]}' acts on this machine`);
@@ -115,7 +115,7 @@ async function isHere(args: readonly string[], code: number): Promise<Said> {
   return said;
 }
 
-/** A process that stays is asked for what it lacks: it says the note, and goes. */
+/** A command that keeps running is started without its requirements: it prints the note and ends. */
 async function isHereAndStays(name: string): Promise<void> {
   const started = startMarkmill({ ...place, env: { ...place.env, DATABASE_URL: "postgresql://127.0.0.1:1/x" } }, [
     name,
@@ -128,7 +128,7 @@ async function isHereAndStays(name: string): Promise<void> {
 const runIdIn = (text: string) => /^run: (\S+)$/m.exec(text)?.[1] ?? "";
 const start = async () => (await works("run", "ask.wf.md", "--detach")).stdout.trim();
 
-/** In the order in which they are tried. */
+/** In the order of the tests. */
 const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   async run() {
     const ran = await works("run", "main.wf.md", "--label", "team=red");
@@ -222,7 +222,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     expect(preview.stderr).toContain("nothing was started");
     const graded = await works("grade", "class", "--json");
     expect(totals(graded)).toEqual({ ada: 3, ben: 3 });
-    // Each row of a table begins as it says.
+    // Each row of a table starts with its own definition.
     const { rows } = JSON.parse((await works("grade", "table.cfg.json", "--json")).stdout) as {
       rows: { label: string; status: string; variables: object }[];
     };
@@ -289,11 +289,11 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     serving.child.kill("SIGTERM");
     await serving.ended;
   },
-  // The probes of the self-test are tried elsewhere.
+  // Other tests cover the probes of the self-test.
   sandbox: async () => isHere(["sandbox", "self-test", "--sandbox", "none"], 2),
   async doctor() {
     const said = await works("doctor");
-    // Its worker has no sandbox.
+    // The server's worker has no sandbox.
     expect(said.stdout).toMatch(/ok {4}server .*database ok, queue ok, workers ok, sandbox SANDBOX_NOT_CONFIGURED/);
     expect(said.stdout).toMatch(/warn {2}sandbox .*no worker can execute commands/);
     expect(said.stdout).toMatch(/ok {4}key .*owner, ops/);
@@ -308,7 +308,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   init: async () => works("init", "course"),
   trust: async () => works("trust", "--list"),
   async up() {
-    // Of the server's place, where it is up.
+    // The address of the server, if it is up.
     const env = { ...server.env, MARKMILL_URL: place.env.MARKMILL_URL ?? "" };
     const said = await resident.say({ ...server, env }, ["up"]);
     expect(said.stderr).toMatch(/'up' acts on this machine[\s\S]*the stack is already up/);
@@ -331,8 +331,8 @@ async function aRunOfTheClass(): Promise<string> {
   return items.find(({ labels }) => labels.batch !== undefined)?.id ?? "";
 }
 
-describe("against a server", () => {
-  it("every command has a case here", async () => {
+describe("commands with a server", () => {
+  it("every command has a case in this test", async () => {
     const { stdout } = await ask("--help");
     const list = stdout.slice(stdout.indexOf("Usage:"), stdout.indexOf("Examples:"));
     const names = [...list.matchAll(/^ {2}([a-z-]+) {2,}\S/gm)].map(([, name]) => name);
@@ -340,11 +340,11 @@ describe("against a server", () => {
     expect(Object.keys(cases).sort()).toEqual(names.sort());
   });
 
-  it.each(Object.keys(cases))("%s works, or says that it is about this machine", async (name) => {
+  it.each(Object.keys(cases))("%s works, or reports that it works on this machine only", async (name) => {
     await cases[name]?.();
   });
 
-  it("the server's supervisor sends what webhooks are told, to addresses of TOOL_ALLOW", async () => {
+  it("the server's supervisor sends webhooks, to addresses of TOOL_ALLOW", async () => {
     const { MARKMILL_URL: url = "", MARKMILL_TOKEN: token = "" } = place.env;
     const client = createClient({ url, token });
     const received = Promise.withResolvers<unknown>();
@@ -367,14 +367,14 @@ describe("against a server", () => {
     }
   });
 
-  it("the server lets pages of API_CORS_ORIGINS call it", async () => {
+  it("the server allows pages of API_CORS_ORIGINS to call it", async () => {
     const origin = "https://portal.example.edu";
     const response = await fetch(`${place.env.MARKMILL_URL}/health/live`, { headers: { origin } });
     await response.body?.cancel();
     expect(response.headers.get("access-control-allow-origin")).toBe(origin);
   });
 
-  it("works that are no longer handed in stop to count, as without a server", async () => {
+  it("withdrawn submissions stop counting, as without a server", async () => {
     rmSync(join(place.cwd, "class/submissions/ben"), { recursive: true });
     write("class/submissions/ada/main.js", `${work}// again\n`);
     const graded = await ask("grade", "class", "--json");

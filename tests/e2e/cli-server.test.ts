@@ -1,4 +1,4 @@
-// The same commands, against a server: MARKMILL_URL and MARKMILL_TOKEN.
+// The commands of the client with a server: MARKMILL_URL and MARKMILL_TOKEN.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const runIdIn = (text: string) => /^run: (\S+)$/m.exec(text)?.[1] ?? "";
 
-it("run, status, logs, history, watch, retry, answer and cancel speak to the server", async () => {
+it("run, status, logs, history, watch, retry, answer and cancel work with the server", async () => {
   const first = await markmill(place, ["run", "main.wf.md", "--label", "team=red"]);
   expect({ code: first.code, stdout: first.stdout }, first.stderr).toEqual({ code: 0, stdout: "done\n" });
   const id = runIdIn(first.stderr);
@@ -74,7 +74,7 @@ it("run, status, logs, history, watch, retry, answer and cancel speak to the ser
   expect((await mill.ended(dropped)).status).toBe("cancelled");
 });
 
-it("a grader runs a definition that is there, retries from the start, and is told what of the settings here does not count", async () => {
+it("a grader runs a stored definition, retries from the start, and sees which local settings do not apply", async () => {
   const grader = { ...place, env: { ...place.env, MARKMILL_TOKEN: await api.key(["grader"]), DEFAULT_MODEL: "here" } };
   const first = await resident.say(place, ["run", "main.wf.md"]);
   const ran = await resident.say(grader, ["run", "main.wf.md", "--label", "team=blue"]);
@@ -94,7 +94,7 @@ it("a grader runs a definition that is there, retries from the start, and is tol
   expect(refused.stderr).toContain("FORBIDDEN");
 });
 
-it("tells nothing wrong of a run whose environment the server keeps to itself", async () => {
+it("a run with an environment that the server hides is shown without false statements", async () => {
   const hidden = await startApi(mill, { environment: { MAX_STEPS: "50", TONE: "kind" } });
   const there = { ...place, env: { ...place.env, MARKMILL_URL: hidden.url } };
   try {
@@ -109,7 +109,7 @@ it("tells nothing wrong of a run whose environment the server keeps to itself", 
   }
 });
 
-it("says that no worker of the server is alive, and lists as many runs as were asked for", async () => {
+it("status reports that the server has no living worker, and lists the requested number of runs", async () => {
   const idle = await startMill({ backend: "postgres", script: "default: { reply: ok }\n", worker: false });
   const server = await startApi(idle);
   const token = await server.key(["owner"]);
@@ -131,7 +131,7 @@ it("says that no worker of the server is alive, and lists as many runs as were a
   }
 });
 
-it("says what is wrong with the server's address or the key, and what to do", async () => {
+it("a wrong server address or key is reported with the next step", async () => {
   const wrong = await resident.say({ ...place, env: { ...place.env, MARKMILL_TOKEN: "mm_nothing" } }, ["status"]);
   expect(wrong.code).toBe(1);
   expect(wrong.stderr).toContain("UNAUTHENTICATED");

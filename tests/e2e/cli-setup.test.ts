@@ -1,4 +1,4 @@
-// Setting up, and what the command says when the setup is wrong. What starts and stops is tried with the command as it is shipped.
+// The setup, and the output after a wrong setup. Starting and stopping use the shipped command.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
@@ -43,7 +43,7 @@ async function serveHtml(): Promise<{ readonly server: Server; readonly url: str
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
 }
 
-/** Answers every request with one long reply, as a runaway model does. */
+/** Answers every request with one very long reply. */
 async function serveReply(text: string): Promise<{ readonly server: Server; readonly url: string }> {
   const body = JSON.stringify({
     model: "scripted",
@@ -60,7 +60,7 @@ async function serveReply(text: string): Promise<{ readonly server: Server; read
 const tooWide = (text: string) => text.split("\n").filter((line) => line.length > 80);
 
 describe("markmill --help", () => {
-  it("lists the commands, starting no stack; every command has a help of its own", async () => {
+  it("lists the commands without starting a server, and every command has its own help", async () => {
     const { code, stdout } = await markmill(shipped, ["--help"]);
     expect(code).toBe(0);
     const names = [...stdout.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map(([, name]) => name ?? "");
@@ -75,7 +75,7 @@ describe("markmill --help", () => {
 });
 
 describe("a wrong setup", () => {
-  it("an unreachable Postgres is told within seconds, with what to do and without the password", async () => {
+  it("an unreachable Postgres is reported within seconds, with advice and without the password", async () => {
     const { code, stderr } = await resident.say(withEnv({ DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x" }), [
       "status",
     ]);
@@ -84,7 +84,7 @@ describe("a wrong setup", () => {
     expect(stderr).not.toMatch(/hunter2|\n\s+at /);
   });
 
-  it("an unreachable Redis is told with what to do and without the password", async () => {
+  it("an unreachable Redis is reported with advice and without the password", async () => {
     const env = withEnv({ DATABASE_URL: database.url, REDIS_URL: "redis://:hunter2@127.0.0.1:9" });
     const { code, stderr } = await resident.say(env, ["status"]);
     expect(code).toBe(1);
@@ -92,7 +92,7 @@ describe("a wrong setup", () => {
     expect(stderr).not.toContain("hunter2");
   });
 
-  it("production processes without their servers end, with code, message and fix and no password in their logs", async () => {
+  it("production processes without their servers exit with code, message and fix, and without a password in their logs", async () => {
     const [worker, supervisor] = await Promise.all([
       markmill(withEnv({ DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x" }), ["worker"]),
       markmill(withEnv({ DATABASE_URL: database.url, REDIS_URL: "redis://:hunter2@127.0.0.1:9" }), ["supervisor"]),
@@ -105,7 +105,7 @@ describe("a wrong setup", () => {
     expect(JSON.stringify([worker, supervisor])).not.toContain("hunter2");
   });
 
-  it("a server that takes the connection and says nothing does not hold the command", async () => {
+  it("a server that accepts the connection and does not answer does not block the command", async () => {
     const sockets = new Set<Socket>();
     const silent = createTcpServer((socket) => sockets.add(socket.on("error", () => undefined)));
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -141,7 +141,7 @@ describe("a wrong setup", () => {
     }
   });
 
-  it("a schema of a newer version is left alone", async () => {
+  it("a schema of a newer version is left unchanged", async () => {
     const newer = await freshDatabase();
     try {
       const env = withEnv({ DATABASE_URL: newer.url });
@@ -172,13 +172,13 @@ describe("a wrong setup", () => {
     }
   });
 
-  it("a wrong setting is a wrong use, with all mistakes at once", async () => {
+  it("a wrong setting is reported as wrong usage, with all mistakes at once", async () => {
     const { code, stderr } = await resident.say(withEnv({ SANDBOX: "chroot", LOCK_DURATION_MS: "soon" }), ["status"]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/CONFIG_INVALID: LOCK_DURATION_MS [\s\S]*CONFIG_INVALID: SANDBOX /);
   });
 
-  it("a model that answers with a web page is told as such", async () => {
+  it("a model that answers with a web page is reported as such", async () => {
     const { server, url } = await serveHtml();
     try {
       const env = withEnv({ OPENAI_BASE_URL: url });
@@ -194,7 +194,7 @@ describe("a wrong setup", () => {
     }
   });
 
-  it("a missing key is told before anything is asked, and doctor tells it too", async () => {
+  it("a missing key is reported before any request, and doctor reports it too", async () => {
     const { OPENAI_BASE_URL: _, ...env } = place.env;
     const keyless: MarkmillPlace = { ...place, env };
     const { code, stderr } = await resident.say(keyless, ["run", "greet.wf.md", "NAME=x", "--model", "gpt-5-mini"]);
@@ -206,7 +206,7 @@ describe("a wrong setup", () => {
     expect(doctor.stdout).toMatch(/^warn {2}model +OPENAI_API_KEY is not set.*\n +fix: Set OPENAI_API_KEY/m);
   });
 
-  it("a reply of 10 MB is refused by default, and comes whole where it is allowed", async () => {
+  it("a reply of 10 MB is refused by default, and arrives whole if the setting allows it", async () => {
     const text = `${"words ".repeat(1_750_000)}end`;
     const { server, url } = await serveReply(text);
     try {
@@ -222,7 +222,7 @@ describe("a wrong setup", () => {
       };
       const allowed = await resident.say(withEnv({ OPENAI_BASE_URL: url, ...room }), run);
       expect(allowed.code).toBe(0);
-      // Compared without a diff of 10 MB.
+      // The comparison must not print a diff of 10 MB.
       expect(allowed.stdout === `${text}\n`).toBe(true);
       expect(Math.max(...allowed.stderr.split("\n").map((line) => line.length))).toBeLessThan(250);
     } finally {
@@ -232,7 +232,7 @@ describe("a wrong setup", () => {
 });
 
 describe.skipIf(!(await redisAvailable("the command with its queue in Redis")))("a queue in Redis", () => {
-  it("carries a run; one that may evict jobs is refused, by doctor too", async () => {
+  it("runs a workflow, and a server that may evict jobs is refused, by doctor too", async () => {
     const redis = await freshRedis();
     const client = new Redis(redis.url);
     try {
@@ -254,7 +254,7 @@ describe.skipIf(!(await redisAvailable("the command with its queue in Redis")))(
 });
 
 describe("markmill doctor", () => {
-  it("says of each part how it stands, and shows no secret", async () => {
+  it("reports the state of each part, and shows no secret", async () => {
     const env = withEnv({ DATABASE_URL: database.url, OPENAI_API_KEY: "hunter2" });
     const { code, stdout } = await resident.say(env, ["doctor", "--quick", "--json"]);
     const report = JSON.parse(stdout);
@@ -276,7 +276,7 @@ describe("markmill doctor", () => {
     expect(stdout).not.toContain("hunter2");
   });
 
-  it("shows no password of an address, not even where a library repeats it", async () => {
+  it("shows no password of an address, also if a library repeats it", async () => {
     const env = withEnv({
       DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x",
       OPENAI_BASE_URL: "http://me:hunter2@127.0.0.1:9/v1?api_key=hunter2",
@@ -291,12 +291,12 @@ describe("markmill doctor", () => {
 });
 
 describe("markmill sandbox self-test", () => {
-  it("refuses to try its probes on the bare machine", async () => {
+  it("refuses to run its probes on the bare machine", async () => {
     const { code, stderr } = await resident.say(place, ["sandbox", "self-test"]);
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'none' is not a sandbox") });
   });
 
-  it("tells what was refused, or why there is nothing to test", async () => {
+  it("lists the refused actions, or the reason why no sandbox can be tested", async () => {
     const { code, stdout, stderr } = await askService("jail-self-test");
     if (stdout === "") {
       expect({ code, stderr }).toMatchObject({
@@ -312,7 +312,7 @@ describe("markmill sandbox self-test", () => {
 });
 
 describe("production processes", () => {
-  it("a worker and a supervisor do what a client without workers of its own starts, and leave in order", async () => {
+  it("a worker and a supervisor run what a client without workers starts, and exit in order", async () => {
     const script = parseScript(readFileSync(join(shipped.cwd, "replies.yaml"), "utf8"), "replies.yaml");
     if (!script.ok) throw new Error(JSON.stringify(script.findings));
     const model = await startScriptedModel({ script: script.script, port: 0 });
@@ -341,13 +341,13 @@ describe("production processes", () => {
 });
 
 describe("markmill up and down", () => {
-  it("up is up once, down stops it and Postgres with it", async () => {
+  it("up starts one instance, and down stops it and Postgres with it", async () => {
     const first = await markmill(shipped, ["up", "--detach"]);
     expect(first).toMatchObject({ code: 0, stderr: expect.stringMatching(/^up: process \d+/) });
     expect(first.stderr).toMatch(/^api: http:\/\/127\.0\.0\.1:\d+ /m);
     expect(first.stderr).toMatch(/^first key \(shown only this once\): mm_[\w-]+$/m);
     expect((await resident.say(shipped, ["up", "--detach"])).stderr).toMatch(/^the stack is already up/);
-    // The file that carried the key is gone; a key that is lost is replaced by whoever holds the database.
+    // The key's file was deleted. A person with access to the database can replace a lost key.
     expect(readdirSync(join(shipped.cwd, ".markmill")).filter((name) => /^up-/.test(name))).toEqual([]);
     const replaced = await resident.say(shipped, ["up", "--new-key"]);
     expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/^mm_[\w-]+\n$/) });
@@ -362,7 +362,7 @@ describe("markmill up and down", () => {
     expect(await resident.say(shipped, ["down"])).toMatchObject({ code: 0, stderr: "the stack was not running\n" });
   });
 
-  it("without --detach it stays until it is interrupted", async () => {
+  it("up without --detach runs until it is interrupted", async () => {
     const up = startMarkmill(shipped, ["up"]);
     await up.says("stderr", /^up: Postgres/m);
     up.child.kill("SIGINT");

@@ -1,4 +1,4 @@
-// A CodeMentor batch (.cfg.json) as a table of runs: every combination is a run, none stops another, and going on repeats nothing.
+// A CodeMentor batch (.cfg.json) as a table of runs: every combination is a run, none stops another, and continuing repeats nothing.
 import { readFileSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ interface Row {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-describe("a .cfg.json", () => {
+describe("a table of runs (.cfg.json)", () => {
   let place: MarkmillPlace & { remove(): Promise<void> };
   let resident: ResidentMarkmill;
   let model: ScriptedModel;
@@ -97,7 +97,7 @@ describe("a .cfg.json", () => {
     await place.remove();
   });
 
-  it("runs every combination in the order of the file, with setup before and cleanup after; a failed row stops nobody", async () => {
+  it("runs every combination in the order of the file, with setup before and cleanup after, and a failed row stops no other", async () => {
     const said = await markmill(place, ["grade", "tables/sea.cfg.json", "--json", "--out", "out"]);
     expect(said.stderr).not.toContain("grader error");
     expect(said.code).toBe(3);
@@ -149,7 +149,7 @@ describe("a .cfg.json", () => {
     );
   });
 
-  it("again asks nothing; an entry that is added in front is run, and no other", async () => {
+  it("sends no request again, and after a new first entry runs only that entry", async () => {
     const before = model.requests().length;
     expect((await grade("tables/sea.cfg.json", "--json", "--out", "out")).code).toBe(3);
     expect(model.requests()).toHaveLength(before);
@@ -158,11 +158,11 @@ describe("a .cfg.json", () => {
     expect(said.stderr).toContain("continuing sea: 12 runs");
     expect(rowsOf(said.stdout).map(({ number }) => number)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0]);
     const later = model.requests().slice(before);
-    // Setup and cleanup go by the values of the first entry, which is another now.
+    // Setup and cleanup use the values of the first entry, which has changed.
     expect(later.filter(({ messages }) => /Say|Sing/.test(JSON.stringify(messages)))).toHaveLength(4);
   });
 
-  it("is shown as a table, tried again where it failed, and has no grades", async () => {
+  it("is shown as a table, retries its failed rows, and has no grades", async () => {
     const status = await resident.say(place, ["status", "tables/sea.cfg.json"]);
     expect(status.stdout).toMatch(/^nr +label +workflow +model +status +words/);
     for (const line of status.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
@@ -204,7 +204,7 @@ describe("a .cfg.json", () => {
       '{"workflow_files": "say.wf.md", "repeats": 10000, "ai_temperature_values": [0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1]}',
       /CFG_RUNS: tables\/many\.cfg\.json/,
     ],
-  ])("%s is refused before anything is begun, with its place", async (name, content, says) => {
+  ])("%s is refused before anything starts, with its position", async (name, content, says) => {
     await write(name, content);
     const said = await grade(`tables/${name}`);
     expect(said.stderr).toMatch(says);
@@ -212,7 +212,7 @@ describe("a .cfg.json", () => {
     expect(said.code).toBe(6);
   });
 
-  it("what is for classes is refused by its flag, and a dry run begins nothing", async () => {
+  it("refuses flags for classes by name, and a dry run starts nothing", async () => {
     const flag = await grade("tables/sea.cfg.json", "--sample", "3");
     expect([flag.code, flag.stderr]).toEqual([2, expect.stringContaining("--sample works only for a class")]);
     const detach = await grade("tables/sea.cfg.json", "--detach");

@@ -1,4 +1,4 @@
-// A workflow of tasks through the command line: the page that describes it is taken at its word.
+// A workflow of tasks on the command line. The test runs the commands of the page that describes it.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const scripted = ["--script", "replies.yaml"];
 
-it("the commands of the page work as they stand: validate, show, run with an input, history, replay", async () => {
+it("the commands of the page on tasks work as written: validate, show, run with an input, history, replay", async () => {
   expect(await resident.say(place, ["validate", "tides.json"])).toMatchObject({
     code: 0,
     stdout: "ok      tides.json\n",
@@ -49,7 +49,7 @@ it("the commands of the page work as they stand: validate, show, run with an inp
   expect((await resident.say(place, ["replay", told.id])).code).toBe(0);
 });
 
-it("tells before a run what is missing, and refuses what the workflow does not take", async () => {
+it("run reports missing inputs before the start, and refuses inputs that the workflow does not accept", async () => {
   const without = await resident.say(place, ["run", "tides.json", ...scripted]);
   expect(without.stderr).toContain("INPUT_MISSING");
   expect(without.code).not.toBe(0);

@@ -1,4 +1,4 @@
-// A folder that a stranger sent (a tar, a clone): what it brings along reaches no host, no program and no variable of the user without trust.
+// A foreign folder (a tar, a clone): without trust its files reach no host, no program and no variable of the user.
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -50,7 +50,7 @@ beforeEach(() => {
   heard.length = 0;
 });
 
-/** The user's shell, with settings of its own and a secret of another program. */
+/** The user's shell, with its own settings and a secret of another program. */
 const at = (cwd: string, env: Readonly<Record<string, string>> = {}): MarkmillPlace => ({
   cwd,
   env: { XDG_CONFIG_HOME: join(base, "settings"), AWS_SECRET_ACCESS_KEY: "hunter2", WORKER_NICE: "0", ...env },
@@ -84,8 +84,8 @@ function stranger(name: string): string {
   return folder;
 }
 
-describe("a stranger's .env", () => {
-  it("gives nothing to any command, each says so, and nobody hears of the secret", async () => {
+describe("a foreign .env file", () => {
+  it("is used by no command, each command reports it, and its secret is sent nowhere", async () => {
     const folder = stranger("sent");
     const commands = [
       ["run", "thief.wf.md"],
@@ -104,7 +104,7 @@ describe("a stranger's .env", () => {
     expect(heard).toEqual([]);
   });
 
-  it("is obeyed after 'markmill trust' showed it, until it changes or the trust is taken back", async () => {
+  it("is used after 'markmill trust' showed it, until it changes or the trust is withdrawn", async () => {
     const folder = stranger("known");
     const trusted = await resident.say(at(folder), ["trust"]);
     expect(trusted.code).toBe(0);
@@ -127,7 +127,7 @@ describe("a stranger's .env", () => {
     expect((await resident.say(at(folder), ["trust", "--list", "--json"])).stdout).not.toContain(join(folder, ".env"));
   });
 
-  it("is trusted, and the trust is taken back, from a folder below the project too", async () => {
+  it("is trusted, and the trust is withdrawn, from a folder below the project too", async () => {
     const folder = stranger("above");
     const below = join(folder, "week 1/tests");
     mkdirSync(below, { recursive: true });
@@ -137,7 +137,7 @@ describe("a stranger's .env", () => {
     expect((await resident.say(at(below), ["status"])).stderr).toContain("you have not trusted it");
   });
 
-  it("that everybody can write cannot be trusted, and the message says what to do", async () => {
+  it("cannot be trusted if every user can write it, and the message gives the next step", async () => {
     const folder = stranger("open");
     chmodSync(join(folder, ".env"), 0o666);
     const { code, stderr } = await resident.say(at(folder), ["trust"]);
@@ -147,7 +147,7 @@ describe("a stranger's .env", () => {
     expect((await resident.say(at(folder), ["trust", "--list"])).stdout).not.toContain(join(folder, ".env"));
   });
 
-  it("is obeyed by MARKMILL_TRUST=1, for machines where nobody can be asked", async () => {
+  it("is used with MARKMILL_TRUST=1, for machines without a person", async () => {
     const folder = stranger("ci");
     const { stdout } = await resident.say(at(folder, { MARKMILL_TRUST: "1" }), ["doctor", "--quick"]);
     expect(stdout).toContain(`models at ${url}`);
@@ -155,8 +155,8 @@ describe("a stranger's .env", () => {
   });
 });
 
-describe("a database that came with a folder", () => {
-  it("is not started by any command: its settings could run programs", async () => {
+describe("a database inside a foreign folder", () => {
+  it("is started by no command, because its settings could run programs", async () => {
     const folder = stranger("loaded");
     const data = join(folder, ".markmill/postgres/data");
     mkdirSync(data, { recursive: true });
@@ -184,7 +184,7 @@ describe("a database that came with a folder", () => {
   });
 });
 
-describe("a project of one's own", () => {
+describe("a project of the user", () => {
   let place: MarkmillPlace & { remove(): Promise<void> };
   beforeAll(async () => {
     place = await makePlace({ MARKMILL_HOME: "" }, { postgres: "running" });
@@ -192,7 +192,7 @@ describe("a project of one's own", () => {
   });
   afterAll(() => place.remove());
 
-  it("is found from a folder below it, and named", async () => {
+  it("is found and named from a folder below it", async () => {
     const inside = { ...place, cwd: join(place.cwd, "sheets/one") };
     const { code, stdout, stderr } = await resident.say(inside, ["status", "--json"]);
     expect({ code, runs: JSON.parse(stdout).items }).toEqual({ code: 0, runs: [] });
@@ -200,7 +200,7 @@ describe("a project of one's own", () => {
     expect(readdirSync(inside.cwd)).toEqual([]);
   });
 
-  it("is made by the first run, which needs no question, and counts for the next command", async () => {
+  it("is created by the first run without a question, and counts for the next command", async () => {
     const folder = join(base, "fresh");
     mkdirSync(folder);
     writeFileSync(join(folder, "hello.wf.md"), prompt.replace("{{AWS_SECRET_ACCESS_KEY}}", "none"));
@@ -212,7 +212,7 @@ describe("a project of one's own", () => {
   });
 });
 
-/** Every command in an empty folder: what it says there. A command that is not listed here fails the test. */
+/** The message of every command in an empty folder. A command that is missing here fails the test. */
 const readers: Readonly<Record<string, readonly (readonly [args: readonly string[], code: number, says: RegExp])[]>> = {
   status: [
     [[], 0, /There is no run yet/],
@@ -261,11 +261,11 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   "mock-model": [[["none.yaml"], 2, /none\.yaml/]],
   sandbox: [[["self-test", "--sandbox", "none"], 2, /is not a sandbox/]],
 };
-/** They begin a project, or serve until they are stopped. */
+/** Commands that start a project, or serve until they are stopped. */
 const makers = ["init", "api", "worker", "supervisor", "migrate"];
 
 describe("in an empty folder", () => {
-  it("every command that begins nothing leaves the folder as it was, with a plain message", async () => {
+  it("every command that starts nothing leaves the folder unchanged, with a plain message", async () => {
     const folder = join(base, "empty");
     mkdirSync(folder, { recursive: true });
     const settings = {
@@ -292,7 +292,7 @@ describe("in an empty folder", () => {
     expect(existsSync(join(base, "no settings"))).toBe(false);
   });
 
-  it("'doctor' makes no database, and says that one can be made", async () => {
+  it("'doctor' creates no database, and reports that it could create one", async () => {
     const folder = join(base, "empty doctor");
     mkdirSync(folder, { recursive: true });
     const { stdout } = await resident.say(
@@ -304,7 +304,7 @@ describe("in an empty folder", () => {
   });
 });
 
-describe("the places that a stranger's class.yaml allows", () => {
+describe("the addresses that a foreign class.yaml allows", () => {
   it("are ignored and reported until the file is trusted, and after each change", async () => {
     const folder = join(base, "sent-class");
     const works = join(folder, "repositories/teachers-own");
@@ -349,7 +349,7 @@ describe("the places that a stranger's class.yaml allows", () => {
     expect(after.counts).toEqual([1, 0]);
     described("# another line\n");
     await ignored();
-    // An address that class.yaml makes itself: whoever wrote the roster chooses what is read with the token.
+    // class.yaml itself builds this address, and the author of the roster chooses what is read with the token.
     writeFileSync(
       join(folder, "class.yaml"),
       'workflow: grade.wf.md\nroster: roster.csv\nrepositories: "https://127.0.0.1:1/{id}.git"\n',

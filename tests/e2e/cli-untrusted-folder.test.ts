@@ -1,4 +1,4 @@
-// The command inside a folder that a student has filled: its .env, its links, its names.
+// The command in a folder with a student's files: its .env, its links, its names.
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -34,7 +34,7 @@ afterAll(async () => {
   await place.remove();
 });
 
-/** The teacher's shell: a key and no endpoint, as for the default one. */
+/** The teacher's shell: a key and no endpoint, which means the default one. */
 const inside = (): MarkmillPlace => ({
   ...place,
   cwd: join(place.cwd, "submission"),
@@ -42,7 +42,7 @@ const inside = (): MarkmillPlace => ({
 });
 
 describe("a student's .env", () => {
-  it("gets neither the key nor the bare machine, with --submission or without, at the second run either", async () => {
+  it("gets neither the key nor the bare machine, with or without --submission, also in the second run", async () => {
     for (const submission of [["--submission", "."], [], []]) {
       const args = ["run", "../list.wf.md", "--root", "..", ...submission, "--max-time", "1ms"];
       const { stderr } = await markmill(inside(), args);
@@ -54,7 +54,7 @@ describe("a student's .env", () => {
     expect(heard).toEqual([]);
   });
 
-  it("of a project does not get a key of the environment", async () => {
+  it("in a project of the user gets no key of the environment", async () => {
     const project = join(place.cwd, "project");
     mkdirSync(join(project, ".markmill"), { recursive: true });
     writeFileSync(join(project, ".env"), "OPENAI_BASE_URL=http://127.0.0.1:9/v1\n");
@@ -74,7 +74,7 @@ describe("a workflow that asks for secrets", () => {
     ['START --> ASSIGN_A["Assign: file:notes.md"]', "FILE_PROTECTED"],
     ['START --> ASSIGN_A["Assign: file:state/record.md"]', "FILE_PROTECTED"],
     ["START --> SUCCESS\n```\n\n!INCLUDE /.env\n\n```", "INCLUDE_PROTECTED"],
-  ])("%s does not get them", async (lines, code) => {
+  ])("gets no secrets: %s", async (lines, code) => {
     writeFileSync(join(place.cwd, ".env"), "OPENAI_API_KEY=hunter2\n");
     writeFileSync(join(place.cwd, "thief.wf.md"), chart(lines));
     mkdirSync(join(place.cwd, "state"), { recursive: true });

@@ -1,8 +1,8 @@
-// The shipped docker-compose.yml comes up and grades the example class: two commands of an operator, and one of a teacher.
+// The shipped docker-compose.yml starts and grades the example class: two commands of an operator, and one of a teacher.
 //
-// What stands in for what cannot be had here: images made of this machine's programs under the names of the real ones, the checkout
-// mounted in place of the app's build, a scripted model as one more service, and compose v1 where there is no plugin. The engine's service
-// is privileged in the file; where the machine may not give all capabilities away it gets those that there are.
+// Replacements for parts that are missing here: images of this machine's programs under the names of the real ones, the checkout mounted
+// in place of the app's build, a scripted model as an additional service, and compose v1 where there is no plugin. The engine's service
+// is privileged in the file. A machine that may not grant all capabilities grants those that it has.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,12 +42,12 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
     await buildComposeImages(own.engine.host, await askService("redis-source"), await findPrograms(cache));
     const shipped = readFileSync(join(root, "docker-compose.yml"), "utf8");
     expect(shipped).toContain(`"${published}"`);
-    // Any free port: this machine may have something at 8085.
+    // Any free port, because port 8085 of this machine may be in use.
     writeFileSync(join(folder, "docker-compose.yml"), shipped.replace(published, "127.0.0.1::8085"));
     symlinkSync(join(root, "infra"), join(folder, "infra"));
     const settings = {
       ...{ POSTGRES_PASSWORD: "a1", REDIS_PASSWORD: "b2", OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini" },
-      // The engine's programs are those of this machine, which may be old.
+      // The engine uses the programs of this machine, which may be old.
       ...{ OPENAI_BASE_URL: "http://model:8089/v1", SANDBOX_ACCEPT: "old-engine" },
     };
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
@@ -75,7 +75,7 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
     return out;
   }
 
-  it("comes up with two commands, says when commands can be run, and grades the class", async () => {
+  it("starts with two commands, reports when commands can run, and grades the class", async () => {
     await run("up", "-d", "--no-build");
     const logs = await until(async () => {
       const said = await run("logs", "--no-color", "api");
@@ -86,20 +86,20 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
       const answer = await fetch(`${url}/health/ready`).catch(() => null);
       return answer?.ok === true ? ((await answer.json()) as { readonly components: Components }) : null;
     };
-    // The engine starts, gets the image from the container of the image, and passes the self-test, while all else is ready.
+    // The engine starts, loads the image from the image's container, and passes the self-test, while all other services are ready.
     await until(async () => (await ready())?.components.sandbox?.ok, { everyMs: 500, limitMs: 600_000 });
     expect(await run("logs", "--no-color", "sandbox-image")).toContain("was put into the engine");
 
     place = await makePlace({ MARKMILL_URL: url, MARKMILL_TOKEN: /first key.*: (mm_\S+)/.exec(logs)?.[1] ?? "" });
     const grade = () => markmill(place, ["grade", example, "--out", join(folder, "out"), "--json"]);
     let graded = await grade();
-    // 8: works wait for trouble of others to pass, such as a session that a machine under load lost. Who grades is told to resume.
+    // Exit code 8: submissions wait for transient trouble, such as a session that a busy machine lost. The command advises to resume.
     for (let tries = 0; graded.code === 8 && tries < 3; tries += 1) {
       const batch = /markmill resume (\S+)/.exec(graded.stderr)?.[1] ?? "";
       await markmill(place, ["resume", batch]);
       graded = await grade();
     }
-    // 3: some are not graded.
+    // Exit code 3: some submissions are not graded.
     expect([0, 3], `${graded.code}: ${graded.stderr.slice(-3_000)}`).toContain(graded.code);
     const { students } = JSON.parse(graded.stdout) as { readonly students: readonly { readonly status: string }[] };
     const counts = Object.fromEntries(
@@ -112,7 +112,7 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
       "nothing handed in": 1,
     });
 
-    // Started again, the image is not sent again.
+    // After a restart the image is not sent again.
     await run("up", "-d", "--no-build");
     await until(async () => (await run("logs", "--no-color", "sandbox-image")).includes("is there"));
   }, 1_800_000);
@@ -120,7 +120,7 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
 
 type Components = Readonly<Record<string, { readonly ok: boolean }>>;
 
-/** What the shipped file gets beside it. */
+/** Additions to the shipped file. */
 function standIns(): object {
   const checkout = { volumes: [`${root}:/app:ro`] };
   const serve = [

@@ -1,4 +1,4 @@
-// 'markmill doctor --sandbox': every engine by itself, so that one that is absent hides no other.
+// 'markmill doctor --sandbox' checks every engine separately, so that an absent one hides no other.
 import { expect, it } from "vitest";
 import { dockerAvailable, sharedDocker } from "../support/docker-engine.ts";
 import { makePlace, markmill } from "../support/markmill-process.ts";
@@ -26,7 +26,7 @@ async function ask(hosts: readonly string[], image = docker?.image ?? "") {
   }
 }
 
-it.skipIf(docker === null)("shows an engine that serves, with its image, beside one that is absent", async () => {
+it.skipIf(docker === null)("doctor shows a serving engine with its image beside an absent one", async () => {
   const host = docker?.host ?? "";
   const { code, of } = await ask([absent, host]);
   expect(code).toBe(0);
@@ -39,7 +39,7 @@ it.skipIf(docker === null)("shows an engine that serves, with its image, beside 
   ]);
 });
 
-it.skipIf(docker === null)("fails where no engine serves, and where the image is missing", async () => {
+it.skipIf(docker === null)("doctor fails if no engine serves, and if the image is missing", async () => {
   expect(await ask([absent])).toMatchObject({ code: 1 });
   const { code, of } = await ask([docker?.host ?? ""], "markmill-no-such-image");
   expect(code).toBe(1);

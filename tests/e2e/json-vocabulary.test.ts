@@ -1,4 +1,4 @@
-// What commands say with --json has the API's names and units: it is held against the schemas of the contract.
+// The output of --json has the API's names and units. The test compares it with the schemas of the contract.
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { routes } from "@markmill/contract";
@@ -75,7 +75,7 @@ type Answered = {
 }[keyof typeof routes];
 const schemaOf = (name: Answered) => (routes[name].answer as unknown as { readonly schema: z.ZodType }).schema;
 
-/** Names that the schema does not know, by their path. A list's place is its first index. */
+/** Names outside the schema, by their path. A list appears as its first index. */
 function unknownNames(schema: z.ZodType, said: unknown): string[] {
   const read = schema.safeParse(said);
   if (!read.success) return read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
@@ -95,19 +95,19 @@ const json = async (...args: string[]): Promise<unknown> => {
   if (stdout === "") throw new Error(`no JSON: ${stderr}`);
   return JSON.parse(stdout);
 };
-/** Of an object, which part the API knows under another name is left out. */
+/** The object without the fields that the API has under other names. */
 const without = (said: unknown, ...names: string[]) =>
   Object.fromEntries(Object.entries(said as object).filter(([name]) => !names.includes(name)));
 const anyList = z.strictObject({ items: z.array(z.looseObject({})), next: z.null() });
 
-/** Of GET /v1/batches/{id}: what a command says of a batch. */
+/** Compares a command's output on a batch with GET /v1/batches/{id}. */
 const batchOf = (schemaOf("getBatch") as z.ZodObject).omit({
   ...{ rubric: true, rubricHash: true, settings: true, members: true, budgetNearlySpent: true, runMs: true },
 });
 const batchBeside = ["end", "exitCode", "papers"];
 const classBeside = [...batchBeside, "similar", "comparedPartly", "unmatched", "most", "students"];
 const tableBeside = [...batchBeside, "rows"];
-/** Each item of a list: the schema's names, and those beside it. */
+/** Each item of a list: the schema's names, and additional ones. */
 const besideItems = (item: z.ZodType, said: unknown) => {
   const { items } = anyList.parse(said);
   return { some: items.length > 0, names: [...new Set(items.flatMap((one) => unknownNames(item, one)))] };
@@ -115,7 +115,7 @@ const besideItems = (item: z.ZodType, said: unknown) => {
 const itemOf = (name: Answered) =>
   (schemaOf(name) as z.ZodObject<{ items: z.ZodArray<z.ZodType> }>).shape.items.element;
 
-/** By the first word: every command that has --json, in an order in which later ones find what earlier ones made. */
+/** Every command with --json, by its first word. Later commands use things that earlier ones created. */
 const says: Readonly<Record<string, () => Promise<void>>> = {
   async run() {
     const run = await json("run", "greet.wf.md", "NAME=Ada");
@@ -282,7 +282,7 @@ const says: Readonly<Record<string, () => Promise<void>>> = {
   },
 };
 
-/** They say nothing that the API has a name for. */
+/** Their output has no counterpart in the API. */
 const aside: Readonly<Record<string, string>> = { sandbox: "walls and probes of this machine" };
 
 const greeted = async (): Promise<string> => {
@@ -290,20 +290,20 @@ const greeted = async (): Promise<string> => {
   return items.find(({ name }) => name === "Greet")?.id ?? "";
 };
 
-it("every command with --json is checked here", async () => {
+it("every command with --json has a case in this test", async () => {
   const helps = await Promise.all(
     Object.entries(commands).map(async ([name, { load }]) => ({ name, help: (await load()).help })),
   );
   const offered = helps.filter(({ help }) => help.includes("--json")).map(({ name }) => name);
   expect(offered.toSorted()).toEqual([...Object.keys(says), ...Object.keys(aside)].toSorted());
-  // Whose words take it, tell it in their help.
+  // The help of every command that accepts --json mentions it.
   const sources = globSync(join(import.meta.dirname, "../../apps/cli/src/commands/*.ts"));
   const taken = sources.filter((file) => /\bjson: \{ type: "boolean" \}/.test(readFileSync(file, "utf8")));
   expect(taken.map((file) => basename(file, ".ts")).toSorted()).toEqual(offered.toSorted());
 });
 
-describe("--json has the names and units of the API", () => {
-  it.each(Object.entries(says))("of '%s'", async (_, check) => {
+describe("the JSON output has the names and units of the API", () => {
+  it.each(Object.entries(says))("in '%s'", async (_, check) => {
     await check();
   });
 });

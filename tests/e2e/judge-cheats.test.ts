@@ -1,5 +1,5 @@
-// The shipped example, judged as shipped, over submissions that try to be passed without being right: none is. Each is a real run:
-// the definition of examples/median/checks.wf.md, the submission as a tar, a worker, the jail.
+// The shipped example judges wrong submissions that try to pass, and passes none. Each is a real run: the definition of
+// examples/median/checks.wf.md, the submission as a tar, a worker, the jail.
 import { join } from "node:path";
 import { loadDefinition, openWorkspace } from "@markmill/definition";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
@@ -95,7 +95,7 @@ ${wrong}`,
   },
 };
 
-/** Of which another is a variant; or which ../integration/hostile-class.test.ts tries on the same walls. */
+/** Cheats with a close variant in this list, or in ../integration/hostile-class.test.ts on the same sandboxes. */
 const variants = [
   "prints the expected lines",
   "ends with 0 at once",
@@ -106,7 +106,7 @@ const variants = [
 ];
 const tried = Object.entries(cheats).filter(([name]) => inject("thorough") || !variants.includes(name));
 
-describe.skipIf(jail !== null)("the median example", () => {
+describe.skipIf(jail !== null)("the example that computes a median", () => {
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({
@@ -135,22 +135,22 @@ describe.skipIf(jail !== null)("the median example", () => {
     return { status, result: result ?? "", exitCode: variables.EXIT_CODE, attempts };
   }
 
-  it("passes a right answer", async () => {
+  it("passes a correct submission", async () => {
     const { status, result } = await judge({ "median.js": right, "package.json": '{ "type": "module" }' });
     expect(result).toContain("4 of 4 checks passed");
     expect(status).toBe("success");
   });
 
-  it.each(tried)("does not pass one that %s", async (_, submission) => {
+  it.each(tried)("does not pass a submission that %s", async (_, submission) => {
     const found = await judge({ "package.json": '{ "type": "module" }', ...submission });
-    // Judged, and found wrong: neither a crash nor trouble of the sandbox.
+    // The submission was judged and failed. The sandbox neither crashed nor had trouble.
     expect(found).toMatchObject({ exitCode: "1", attempts: [1] });
     expect(found.result).toMatch(/^0 of 4 checks passed$|^1 of 4 checks passed$/m);
     expect(found.result).not.toContain("4 of 4");
     expect(found.status).toBe("failed");
   });
 
-  it("leaves no session behind", async () => {
+  it("leaves no session", async () => {
     await expect.poll(() => mill.sandbox.list()).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-// The process that works ends with the process that was started, also when that one is killed and can do nothing any more.
+// The working process ends with the process that was started, also if that process is killed and cannot clean up.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compileCache } from "../support/compile-cache.ts";
 
 const program = join(import.meta.dirname, "../../apps/cli/bin/markmill.mjs");
-/** Makes the launcher believe that it runs on Node 20. The Node that it starts is not told so. */
+/** Makes the launcher believe that it runs on Node 20. The Node that it starts is not changed. */
 const olderNode = `data:text/javascript,Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.19.0" } })`;
 
 let folder: string;
@@ -34,11 +34,11 @@ function childrenOf(pid: number): number[] {
   return listed === "" ? [] : listed.split(" ").map(Number);
 }
 
-describe.skipIf(process.platform !== "linux")("kill -9", () => {
+describe.skipIf(process.platform !== "linux")("kill -9 of a parent process", () => {
   const words = ["mock-model", "replies.yaml", "--port", "0"];
   const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...compileCache };
 
-  it("of the launcher on an older Node ends the process that works", async () => {
+  it("ends the working process of a launcher on an older Node", async () => {
     const launcher = spawn(process.execPath, ["--import", olderNode, program, ...words], {
       cwd: folder,
       env,
@@ -52,7 +52,7 @@ describe.skipIf(process.platform !== "linux")("kill -9", () => {
     await expect.poll(() => workers.map(identifyProcess)).toEqual([null]);
   }, 60_000);
 
-  it("of npx ends the process that works", async () => {
+  it("ends the working process of npx", async () => {
     const script = `require("node:child_process").spawn(process.execPath, process.argv.slice(1), { stdio: "inherit" })`;
     const npx = spawn(process.execPath, ["-e", script, program, ...words], {
       cwd: folder,

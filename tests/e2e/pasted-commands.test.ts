@@ -1,6 +1,6 @@
 /**
- * The commands of README and docs/grading.md, pasted as they stand into a checkout whose path has a space, by a user without rights: no
- * cgroup, no root. The soak also pastes the language pages, and all of it as root.
+ * The commands of README and docs/grading.md, pasted as written into a checkout whose path has a space, by an ordinary user without
+ * cgroups. The soak also pastes the language pages, and all commands as root.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -16,9 +16,9 @@ const repository = join(import.meta.dirname, "../..");
 const nobody = 65_534;
 const root = process.getuid?.() === 0;
 
-/** Needs a key and a network, or runs this very suite. */
+/** Commands that need a key and a network, or run this suite. */
 const needsOutside = /^(?:npm ci|export OPENAI_API_KEY)|--model gpt/;
-/** 3: somebody in the class has no grade, which the example class is made for. */
+/** Exit code 3: a student has no grade. The example class contains such a student on purpose. */
 const fine = [0, 3];
 
 function commandsOf(page: string): string[] {
@@ -37,7 +37,7 @@ const users = root ? (inject("thorough") ? ["nobody", "root"] : ["nobody"]) : ["
 const pages = ["README.md", "docs/grading.md"];
 const languages = ["python", "java", "c", "javascript"].map((name) => `docs/languages/${name}.md`);
 
-describe.skipIf(jail !== null).each(users)("pasted by %s", (user) => {
+describe.skipIf(jail !== null).each(users)("commands pasted by %s", (user) => {
   let place = "";
   let checkout = "";
   beforeAll(() => {
@@ -49,7 +49,7 @@ describe.skipIf(jail !== null).each(users)("pasted by %s", (user) => {
   afterAll(() => rmSync(place, { recursive: true, force: true, maxRetries: 5 }));
 
   it.each(inject("thorough") ? [...pages, ...languages] : pages)(
-    "the commands of %s work",
+    "the commands of %s work as written",
     async (page) => {
       if (page === "README.md") writeFileSync(join(checkout, "hello.wf.md"), helloWorkflow());
       const ended: [string, number | null, string][] = [];
@@ -88,7 +88,7 @@ function helloWorkflow(): string {
   return text;
 }
 
-/** Tracked files as they are now, and the installed packages as hard links. With `foreign` the folders belong to nobody. */
+/** Tracked files as they are now, and the installed packages as hard links. With `foreign` the user nobody owns the folders. */
 function copyCheckout(to: string, foreign: boolean): void {
   mkdirSync(to, { recursive: true });
   const run = (command: string) => {

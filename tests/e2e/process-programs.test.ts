@@ -18,13 +18,13 @@ function call(program: string, args: readonly string[], env: Record<string, stri
 const command = "apps/cli/bin/markmill.mjs";
 
 describe.each(["api", "worker", "supervisor"])("the command of the process %s", (role) => {
-  it("says in its help how it is used", () => {
+  it("explains its usage in its help", () => {
     const { status, stdout } = call(command, [role, "--help"]);
     expect(status).toBe(0);
     expect(stdout).toContain(`markmill ${role}`);
   });
 
-  it("refuses words it does not know, and settings it cannot use, with exit code 2", () => {
+  it("refuses unknown words and invalid settings with exit code 2", () => {
     expect(call(command, [role, "now"])).toMatchObject({
       status: 2,
       stdout: "",
@@ -39,13 +39,13 @@ describe.each(["api", "worker", "supervisor"])("the command of the process %s", 
 describe("the program of the API", () => {
   const own = "apps/api/bin/markmill-api.mjs";
 
-  it("is the command of the same name: one help text", () => {
+  it("has the help text of the command of the same name", () => {
     const ours = call(own, ["--help"]);
     expect(ours.status).toBe(0);
     expect(ours.stdout.replaceAll("markmill-api", "markmill api")).toBe(call(command, ["api", "--help"]).stdout);
   });
 
-  it("refuses words it does not know, and settings it cannot use, with exit code 2", () => {
+  it("refuses unknown words and invalid settings with exit code 2", () => {
     expect(call(own, ["now"])).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining("'now'") });
     const wrong = call(own, [], { LOG_LEVEL: "loud" });
     expect(wrong.status).toBe(2);

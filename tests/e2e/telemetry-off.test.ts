@@ -1,4 +1,4 @@
-/** What telemetry costs where it is off: nothing of it is loaded. */
+/** Disabled telemetry costs nothing: none of its code is loaded. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -28,15 +28,15 @@ async function loaded(args: readonly string[], env: Readonly<Record<string, stri
 }
 
 it.each([[["--help"]], [["validate", "a.wf.md"]], [["run", "--help"]]])(
-  "%j loads nothing of it, on or off",
+  "markmill %j loads no telemetry, on or off",
   async (args) => {
     expect(await loaded(args, otlp)).toBe(0);
-    // What is not loaded where a collector is named is not loaded where none is, as the run below tells.
+    // Code that is not loaded with a collector is not loaded without one, as the test below shows.
     if (inject("thorough")) expect(await loaded(args)).toBe(0);
   },
 );
 
-it("a run loads it only where a collector is named, and then does not wait for one that is away", async () => {
+it("a run loads telemetry only if a collector is named, and does not wait for an unreachable one", async () => {
   expect(await loaded(["run", "a.wf.md"])).toBe(0);
   expect(await loaded(["run", "a.wf.md"], otlp)).toBeGreaterThan(10);
 });

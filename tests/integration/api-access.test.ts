@@ -1,4 +1,4 @@
-// Users, sessions, keys, the audit log, and what keeps a hostile network away.
+// Users, sessions, keys, the audit log, and the limits against a hostile network.
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiProblem, createClient } from "@markmill/contract";
@@ -26,7 +26,7 @@ async function logIn(body: object): Promise<Response> {
 }
 
 describe("the first key", () => {
-  it("is made once, and it and the one that replaces it are in the log", async () => {
+  it("is created once, and the audit log records it and its replacement", async () => {
     const { access } = mill.store;
     const wanted = { roles: ["owner", "ops"], scopes: null, createdBy: "installation", expiresAt: null };
     const by = { name: "installation", requestId: "", address: "" };
@@ -44,7 +44,7 @@ describe("the first key", () => {
 });
 
 describe("a browser", () => {
-  it("logs in with a password, gets a cookie no script can read, and changes nothing without our own page", async () => {
+  it("logs in with a password, gets a cookie that no script can read, and changes nothing without a page of our own", async () => {
     const owner = await api.client("owner");
     const user = await owner.createUser({ body: { name: "hopper", password, roles: ["owner"] } });
     expect((await logIn({ name: "hopper", password: "wrong" })).status).toBe(401);
@@ -68,13 +68,13 @@ describe("a browser", () => {
     expect((await make({ origin: "https://evil.example", "x-csrf-token": csrfToken })).status).toBe(403);
     expect((await make({ "x-csrf-token": csrfToken })).status).toBe(201);
     expect((await make({ origin: api.url })).status).toBe(201);
-    // Whoever is shut out is out at once.
+    // A disabled user loses access at once.
     await owner.updateUser({ params: { id: user.id }, body: { disabled: true } });
     expect((await fetch(`${api.url}/v1/runs`, { headers })).status).toBe(401);
     expect((await logIn({ name: "hopper", password })).status).toBe(401);
   });
 
-  it("logs in with a key, and is out when the key is revoked, or when it logs out", async () => {
+  it("logs in with a key, and loses its session on logout or when the key is revoked", async () => {
     const owner = await api.client("owner");
     const key = await owner.createKey({ body: { name: "for a browser", roles: ["reader"] } });
     const cookieOf = async () =>
@@ -89,8 +89,8 @@ describe("a browser", () => {
   });
 });
 
-describe("rights", () => {
-  it("are never more than whoever gives them has, and somebody is always left who can give them", async () => {
+describe("roles and scopes", () => {
+  it("a caller grants at most its own rights, and one user who can grant rights always remains", async () => {
     const owner = await api.client("owner");
     const refused = (promise: Promise<unknown>) =>
       promise.then(
@@ -112,14 +112,14 @@ describe("rights", () => {
   });
 });
 
-describe("a key that was given less than its role has", () => {
+describe("a key with fewer scopes than its role", () => {
   const refused = (promise: Promise<unknown>) =>
     promise.then(
       () => null,
       (error: ApiProblem) => error.code,
     );
 
-  it("gives no more than it has, and changes nobody who has more", async () => {
+  it("grants at most its own scopes and changes no user with more rights", async () => {
     const owner = await api.client("owner");
     const narrow = await owner.createKey({ body: { name: "desk", roles: ["owner"], scopes: ["access:manage"] } });
     const desk = createClient({ url: api.url, token: narrow.secret });
@@ -142,7 +142,7 @@ describe("a key that was given less than its role has", () => {
       expect(await refused(asked()), what).toBe("FORBIDDEN");
     }
     expect((await logIn({ name: "lovelace", password })).status).toBe(200);
-    // The same through a session that is opened with it.
+    // The same limits apply in a session that is opened with the key.
     const session = await logIn({ key: narrow.secret });
     const cookie = (session.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
     const headers = { cookie, origin: api.url, ...json };
@@ -153,7 +153,7 @@ describe("a key that was given less than its role has", () => {
     expect(await refused(owner.deleteUser({ params: { id } }))).toBe(null);
   });
 
-  it("makes none that lives longer, nor does a session that is opened with it", async () => {
+  it("creates no key and no session that expire later than the key", async () => {
     const owner = await api.client("owner");
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     const short = await owner.createKey({ body: { name: "short", roles: ["owner"], expiresAt } });
@@ -176,7 +176,7 @@ describe("a key that was given less than its role has", () => {
 });
 
 describe("the audit log", () => {
-  it("knows every change, by whom and what came of it, and nobody changes it", async () => {
+  it("records every change with its actor and its result, and cannot be changed", async () => {
     const owner = await api.client("owner");
     const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
     const { id } = await owner.startRun({ body: { definition: hash, variables: {}, labels: { student: "Ada" } } });
@@ -202,7 +202,7 @@ describe("the audit log", () => {
     expect((await owner.listAudit({ query: { target: id } })).items).toHaveLength(3);
   });
 
-  it("knows a start with the run it made, one that found the run of its key, and one that was refused", async () => {
+  it("records a start with its run, a start that found an existing run, and a refused start", async () => {
     const owner = await api.client("owner", "history");
     const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
     const asked = { body: { definition: hash }, headers: { "idempotency-key": "once" } };
@@ -213,7 +213,7 @@ describe("the audit log", () => {
     await until(async () => (await read()).filter(({ outcome }) => outcome !== null).length === 5);
     const entries = (await read()).map(({ outcome, target }) => [outcome, target]).sort();
     expect(entries).toEqual([...[200, 200, 200, 201].map((outcome) => [outcome, id]), [422, null]]);
-    // The entry and its outcome are of the statement that made the run.
+    // One statement writes the run, the audit entry and its outcome.
     const { rows } = await mill.store.machine.database.calm.query(
       `select (a.xmin = r.xmin and o.xmin = r.xmin) as together from audit_outcomes o join audit a on a.id = o.audit_id
        join events r on r.run_id = o.target and r.seq = 1 where o.status = 201 and o.target = $1`,
@@ -223,8 +223,8 @@ describe("the audit log", () => {
   });
 });
 
-describe("the audit log's words", () => {
-  it("are what the client was told, and are found by what was made and by what was named", async () => {
+describe("texts of the audit log", () => {
+  it("equal the answer to the client, and a search finds the created thing and the named thing", async () => {
     const ops = createClient({ url: api.url, token: await api.key(["ops"]) });
     const made = await ops.createTenant({ body: { id: "chemistry", name: "Chemistry" } });
     const chemistry = createClient({ url: api.url, token: made.key.secret });
@@ -240,7 +240,7 @@ describe("the audit log's words", () => {
     expect(logins.items.map(({ actor, outcome }) => [actor, outcome])).toEqual([[`key:${made.key.id}`, 200]]);
   });
 
-  it("the last operator of an installation stays", async () => {
+  it("the last operator of an installation cannot be removed", async () => {
     const both = createClient({ url: api.url, token: await api.key(["owner", "ops"]) });
     const owner = await api.client("owner");
     const others = (await both.listKeys()).items.filter(
@@ -262,7 +262,7 @@ describe("the audit log's words", () => {
 });
 
 describe("a hostile network", () => {
-  it("is held off by a limit for each key, and for each address without one", async () => {
+  it("the API limits requests per key, and per address for requests without a key", async () => {
     const tight = await startApi(mill, { requestsPerMinute: 20, loginsPerMinute: 3 });
     try {
       const headers = { authorization: `Bearer ${await tight.key(["reader"])}` };
@@ -278,14 +278,14 @@ describe("a hostile network", () => {
         const body = JSON.stringify({ key: "mm_x" });
         logins.push((await fetch(`${tight.url}/v1/session`, { method: "POST", headers: forwarded, body })).status);
       }
-      // Nobody's word counts for where a request comes from, unless the operator says so.
+      // The address in a header counts only if the operator names the proxy.
       expect(logins).toEqual([401, 401, 401, 429, 429]);
     } finally {
       await tight.close();
     }
   });
 
-  it("gets no long headers in, holds no connection with slow ones, and learns nothing of our insides", async () => {
+  it("the API refuses long headers, closes slow connections, and reveals no internals", async () => {
     const port = Number(new URL(api.url).port);
     const said = (text: string, trickle = false) =>
       new Promise<{ text: string }>((resolve) => {
@@ -315,7 +315,7 @@ describe("a hostile network", () => {
     const docs = await fetch(`${api.url}/docs`);
     const page = await docs.text();
     expect(docs.headers.get("content-security-policy")).toContain("default-src 'none'");
-    // Nothing comes from elsewhere; its one script is named by its hash.
+    // The page loads nothing from other sites. Its only script is allowed by its hash.
     expect(page).not.toMatch(/<script[^>]|(?:src|href|action)="https?:|url\(|@import/);
     expect(docs.headers.get("content-security-policy")).toMatch(/script-src 'sha256-[^ ;]+';/);
     for (const line of api.log) expect(line).not.toMatch(/mm_[0-9a-f]{20}_|ms_[0-9a-f]{20}_/);

@@ -1,4 +1,4 @@
-// Accounts of people: how often a password may be guessed, changing one's own, who stays owner, and what the audit log knows of refusals.
+// Accounts: limits for password guesses, password changes, the last owner, and refusals in the audit log.
 import { type ApiProblem, createClient } from "@markmill/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
@@ -12,7 +12,7 @@ let api: TestApi;
 beforeAll(async () => {
   database = await freshDatabase();
   store = await openStore({ url: database.url });
-  // A proxy on this machine says where requests come from.
+  // A proxy on this machine reports the address of the client.
   api = await startApi({ store, queues: null }, { trustProxy: ["127.0.0.1"], loginFailuresPerMinute: 4 });
 });
 afterAll(async () => {
@@ -42,7 +42,7 @@ const codeOf = (promise: Promise<unknown>) =>
   );
 
 describe("guessing a password", () => {
-  it("is limited per account, from however many addresses, also all at once", async () => {
+  it("guesses are limited per account, from any number of addresses, also in parallel", async () => {
     const owner = await api.client("owner");
     await owner.createUser({ body: { name: "guessed", password, roles: ["reader"] } });
     const tries = await Promise.all(
@@ -56,7 +56,7 @@ describe("guessing a password", () => {
     expect(await late.json()).toMatchObject({ code: "RATE_LIMITED" });
   });
 
-  it("does not lock out other accounts, the address that logged in before, or a key", async () => {
+  it("guesses lock out no other account, no key, and not the address of the last login", async () => {
     const owner = await api.client("owner");
     for (const name of ["at-home", "other"]) await owner.createUser({ body: { name, password, roles: ["reader"] } });
     const key = await owner.createKey({ body: { name: "a way in", roles: ["reader"] } });
@@ -68,7 +68,7 @@ describe("guessing a password", () => {
     expect((await logIn({ key: key.secret }, "10.3.0.9")).status).toBe(200);
   });
 
-  it("is answered alike whether the account exists or not", async () => {
+  it("the answer is the same whether the account exists or not", async () => {
     const statuses: number[] = [];
     for (let i = 0; i < 6; i += 1) statuses.push((await logIn({ name: "nobody", password }, `10.4.0.${i}`)).status);
     expect(statuses).toEqual([401, 401, 401, 401, 429, 429]);
@@ -79,7 +79,7 @@ describe("a user's own password", () => {
   const change = (headers: Record<string, string>, body: object) =>
     fetch(`${api.url}/v1/session/password`, { method: "POST", headers, body: JSON.stringify(body) });
 
-  it("is changed with the current one, which ends the user's other sessions and no one else's", async () => {
+  it("is changed with the current password, which ends all other sessions of the user and of no one else", async () => {
     const owner = await api.client("owner");
     for (const name of ["changing", "staying"]) {
       await owner.createUser({ body: { name, password, roles: ["reader"] } });
@@ -107,7 +107,7 @@ describe("a user's own password", () => {
     expect(JSON.stringify(entries)).not.toMatch(/horse/);
   });
 
-  it("cannot be guessed with a session that somebody stole", async () => {
+  it("cannot be guessed through a stolen session", async () => {
     const owner = await api.client("owner");
     await owner.createUser({ body: { name: "stolen", password, roles: ["reader"] } });
     const headers = await sessionOf("stolen", "10.6.0.1");
@@ -117,7 +117,7 @@ describe("a user's own password", () => {
     expect(statuses).toEqual([403, 403, 403, 403, 429, 429]);
   });
 
-  it("is nothing that a key has", async () => {
+  it("does not exist for a key", async () => {
     const token = await api.key(["owner"]);
     const body = { current: password, password: "another horse" };
     const response = await change({ ...json, authorization: `Bearer ${token}` }, body);
@@ -126,7 +126,7 @@ describe("a user's own password", () => {
 });
 
 describe("a refused change", () => {
-  it("is in the audit log with its status: too few rights, a broken body, a wrong body, an impossible id, a foreign page", async () => {
+  it("is in the audit log with its status: missing scope, broken body, wrong body, impossible id, foreign page", async () => {
     const owner = await api.client("owner", "refusals");
     const reader = await api.key(["reader"], "refusals");
     const whole = await api.key(["owner"], "refusals");
@@ -159,7 +159,7 @@ describe("a refused change", () => {
     expect(new Set(entries.map(({ actorName }) => actorName))).toEqual(new Set(["refusals reader", "refusals owner"]));
   });
 
-  it("has one entry, also when its handler refuses it; reads and strangers have none", async () => {
+  it("has one audit entry, also if its handler refuses it; reads and unknown callers have none", async () => {
     const owner = await api.client("owner", "handled");
     const headers = { authorization: `Bearer ${await api.key(["owner"], "handled")}` };
     await codeOf(owner.cancelRun({ params: { id: "00000000-0000-4000-8000-000000000000" } }));
@@ -184,13 +184,13 @@ describe("a refused change", () => {
 describe("the last owner", () => {
   const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 
-  it("stays when only a key that expires would be left", async () => {
+  it("cannot be removed if the only other owner is a key that expires", async () => {
     const ops = createClient({ url: api.url, token: await api.key(["ops"]) });
     const made = await ops.createTenant({ body: { id: "biology", name: "Biology" } });
     const first = createClient({ url: api.url, token: made.key.secret });
     const short = await first.createKey({ body: { name: "short", roles: ["owner"], expiresAt: inAnHour() } });
     expect(await codeOf(first.revokeKey({ params: { id: made.key.id } }))).toBe("LAST_OWNER");
-    // Everything else is taken away as before.
+    // Other rights can still be removed.
     const spare = await first.createKey({ body: { name: "spare", roles: ["reader"] } });
     expect(await codeOf(first.revokeKey({ params: { id: spare.id } }))).toBe(null);
     expect(await codeOf(first.revokeKey({ params: { id: short.id } }))).toBe(null);
@@ -209,7 +209,7 @@ describe("the last owner", () => {
     expect((await fetch(`${api.url}/v1/users/${user.id}`, { method: "DELETE", headers: bare })).status).toBe(409);
   });
 
-  it("does not block other revocations where every owner's key expires", async () => {
+  it("other keys can be revoked although the key of every owner expires", async () => {
     const { access } = store;
     await access.createTenant("summer", "Summer");
     const wanted = { scopes: null, createdBy: "test", expiresAt: new Date(Date.now() + 3_600_000) };
@@ -221,7 +221,7 @@ describe("the last owner", () => {
     await expect(access.of("summer").revokeKey(one.key.id)).rejects.toMatchObject({ code: "STORE_LAST_OWNER" });
   });
 
-  it("stays for the role ops as well", async () => {
+  it("the last caller with the role ops cannot be removed either", async () => {
     const both = createClient({ url: api.url, token: await api.key(["owner", "ops"], "operators") });
     await both.createKey({ body: { name: "short", roles: ["ops"], expiresAt: inAnHour() } });
     await store.database.calm.query(

@@ -1,4 +1,4 @@
-// What an attacker tries who has something: a reader's key, a narrowed one, a key of another tenant, a page of their own.
+// Attacks by callers with some access: a reader's key, a narrowed key, a key of another tenant, a page on another site.
 import { createHook } from "node:async_hooks";
 import { connect } from "node:net";
 import { createBoard } from "@markmill/api";
@@ -60,7 +60,7 @@ async function post(path: string, body: string, headers: Record<string, string>)
 }
 
 describe("ids of another tenant", () => {
-  /** Fields of bodies and queries that name something, by the routes that have them; found in the schemas. */
+  /** Fields of bodies and queries that name something, per route. The test finds them in the schemas. */
   function fieldsThatName(): string[] {
     const found: string[] = [];
     const patterns = ["^[0-9a-f]{64}$", "^[0-9a-f]{8}-"];
@@ -86,7 +86,7 @@ describe("ids of another tenant", () => {
     return [...new Set(found)].sort();
   }
 
-  it("in a body or a query name nothing", async () => {
+  it("name nothing in a body or a query", async () => {
     const stranger = await api.client("owner", "strangers");
     const theirs = await stranger.saveDefinition({
       body: { root: "a.wf.md", files: { "a.wf.md": workflow('  START --> SET_Z["SET: Z = 26"] --> SUCCESS') } },
@@ -117,7 +117,7 @@ describe("ids of another tenant", () => {
       "getUsage query.definition": () => stranger.getUsage({ query: { by: "run", definition: own.definition } }),
       "getUsage query.run": () => stranger.getUsage({ query: { by: "run", run: own.run } }),
     };
-    // A field that is new needs a case here.
+    // A new field needs a case here.
     expect(fieldsThatName()).toEqual([...Object.keys(tried), ...Object.keys(empty)].sort());
     for (const [field, attempt] of Object.entries(tried))
       expect(await codeOf(attempt()), field).toMatch(/^(START_REFUSED|NOT_FOUND|BATCH_REFUSED)$/);
@@ -129,7 +129,7 @@ describe("ids of another tenant", () => {
     }
   });
 
-  it("in a cursor lead to nothing of that tenant", async () => {
+  it("reveal nothing of that tenant in a cursor", async () => {
     const owner = await api.client("owner");
     for (let n = 0; n < 3; n += 1) await owner.startRun({ body: { definition: own.definition } });
     await owner.saveBatch({ body: batchOf(own.definition, "second", []) });
@@ -148,7 +148,7 @@ describe("ids of another tenant", () => {
     expect(followed).toBe(5);
   });
 
-  it("with the same Idempotency-Key start runs of their own", async () => {
+  it("do not stop this tenant from starting its own runs with the same Idempotency-Key", async () => {
     const [owner, stranger] = [await api.client("owner"), await api.client("owner", "strangers")];
     const files = { "a.wf.md": askingWorkflow };
     await stranger.saveDefinition({ body: { root: "a.wf.md", files } });
@@ -160,8 +160,8 @@ describe("ids of another tenant", () => {
   });
 });
 
-describe("a key that may not read the members", () => {
-  it("learns no name of a class, neither from what was written down with it nor from what it may change", async () => {
+describe("a key without the scope to read students", () => {
+  it("sees no name of a class: neither in stored records nor in what it may change", async () => {
     const owner = await api.client("owner");
     const reader = await api.client("reader");
     const seen = JSON.stringify([
@@ -186,8 +186,8 @@ describe("a key that may not read the members", () => {
   });
 });
 
-describe("a body", () => {
-  it("of brackets, of very many values, or nested deeply is refused at once, by every route that takes one", async () => {
+describe("a hostile request body", () => {
+  it("with brackets, very many values or deep nesting is refused at once by every route that accepts a body", async () => {
     const authorization = `Bearer ${await api.key(["owner", "ops"])}`;
     const bodies = {
       "a bracket too many": "[".repeat(900_000),
@@ -200,7 +200,7 @@ describe("a body", () => {
     );
     expect(takes.length).toBeGreaterThan(10);
     for (const [turn, { path }] of takes.entries()) {
-      // Before a route has a part in it: each is sent to some of them, and in the soak to all.
+      // The body is refused before any handler runs. Each body goes to some routes, and in the soak to all.
       for (const [what, body] of Object.entries(bodies).filter(
         (_, index) => inject("thorough") || (index + turn) % 4 === 0,
       )) {
@@ -209,7 +209,7 @@ describe("a body", () => {
         const response = await post(filled, body, { authorization });
         expect([400, 401, 404, 413], `${path} ${what}`).toContain(response.status);
         await response.text();
-        // Counted, not timed: the body is parsed once at most.
+        // The test counts parses instead of time: the body is parsed at most once.
         const parsed = parse.mock.calls.filter(([text]) => String(text).length >= body.length).length;
         parse.mockRestore();
         expect(parsed, `${path} ${what}`).toBeLessThanOrEqual(1);
@@ -217,7 +217,7 @@ describe("a body", () => {
     }
   }, 120_000);
 
-  it("of 32 MiB of brackets, from somebody who may only read, holds nobody else", async () => {
+  it("of 32 MiB of brackets from a reader delays no other caller", async () => {
     const authorization = `Bearer ${await api.key(["reader"])}`;
     const parse = vi.spyOn(JSON, "parse");
     const response = await post("/v1/definitions/validate", "[".repeat(30 * 1024 * 1024), { authorization });
@@ -228,7 +228,7 @@ describe("a body", () => {
     parse.mockRestore();
   });
 
-  it("with keys of the prototype changes no object, wherever they stand", async () => {
+  it("with prototype keys changes no object, at any position", async () => {
     const authorization = `Bearer ${await api.key(["owner"])}`;
     for (const body of [
       '{"definition":"x","__proto__":{"polluted":1}}',
@@ -256,14 +256,14 @@ describe("a body", () => {
   });
 });
 
-describe("another page", () => {
+describe("a page of another site", () => {
   async function session(): Promise<{ cookie: string; csrfToken: string }> {
     const response = await post("/v1/session", JSON.stringify({ key: await api.key(["owner"]) }), {});
     const { csrfToken } = (await response.json()) as { csrfToken: string };
     return { cookie: (response.headers.get("set-cookie") ?? "").split(";")[0] ?? "", csrfToken };
   }
 
-  it("changes nothing by what a browser sends for it: forms, foreign and null origins, a method in a header", async () => {
+  it("changes nothing with any request a browser sends for it: forms, foreign and null origins, a method in a header", async () => {
     const { cookie, csrfToken } = await session();
     const body = JSON.stringify({ name: "x", roles: ["owner"] });
     const tries: Record<string, Record<string, string>> = {
@@ -294,7 +294,7 @@ describe("another page", () => {
     expect(read.headers.get("cross-origin-resource-policy")).toMatch(/same/);
   });
 
-  it("chooses no session: a login always has a new one, and over https no other host can set its cookie", async () => {
+  it("cannot choose a session: each login creates a new one, and over https no other host can set the cookie", async () => {
     const chosen = "markmill_session=ms_00000000000000000000_chosen";
     const response = await post("/v1/session", JSON.stringify({ key: await api.key(["reader"]) }), { cookie: chosen });
     const cookie = response.headers.get("set-cookie") ?? "";
@@ -320,7 +320,7 @@ describe("another page", () => {
   });
 });
 
-/** How many keys this process derived meanwhile, by Node's own account of what it began. */
+/** The number of keys that this process derived, counted by Node's async hooks. */
 async function countScrypts(act: () => Promise<void>): Promise<number> {
   let count = 0;
   const hook = createHook({
@@ -337,14 +337,14 @@ async function countScrypts(act: () => Promise<void>): Promise<number> {
 }
 
 describe("a refused login", () => {
-  it("costs the same work whether the tenant, the user or neither exists, and is in the log of a tenant that does", async () => {
+  it("costs the same work whether the tenant or the user exists, and is logged for an existing tenant", async () => {
     const owner = await api.client("owner");
     await owner.createUser({ body: { name: "turing", password, roles: ["reader"] } });
     const refused = async (body: object) =>
       await countScrypts(async () => {
         for (let n = 0; n < 5; n += 1) expect((await post("/v1/session", JSON.stringify(body), {})).status).toBe(401);
       });
-    // All that takes long, and so tells apart, is the one derivation of a key.
+    // The only slow step of a login is the derivation of one key, so the response time reveals nothing else.
     expect(await refused({ name: "turing", password: "wrong words here" })).toBe(5);
     expect(await refused({ name: "nobody", password: "wrong words here" })).toBe(5);
     expect(await refused({ tenant: "nowhere", name: "turing", password: "wrong words here" })).toBe(5);
@@ -352,8 +352,8 @@ describe("a refused login", () => {
   });
 });
 
-describe("the board", () => {
-  it("is nobody's but ops', however its path is written", async () => {
+describe("the job board", () => {
+  it("is open to the role ops only, for every spelling of its path", async () => {
     const reader = { authorization: `Bearer ${await api.key(["reader"])}` };
     for (const path of [
       ...["/board", "/board/", "/board/api/queues", "/board/api/queues/", "/board/./api/queues", "/board//api/queues"],
@@ -390,7 +390,7 @@ const headerLines = (headers: Record<string, string>) =>
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join("");
 
-/** What the server says to these very bytes. */
+/** The server's response to exactly these bytes. */
 function raw(text: string): Promise<string> {
   return new Promise((resolve) => {
     let heard = "";
@@ -408,7 +408,7 @@ function raw(text: string): Promise<string> {
 }
 
 describe("a request that two servers could read differently", () => {
-  it("is refused, and what is hidden in it is not answered", async () => {
+  it("is refused, and the hidden request gets no answer", async () => {
     const hidden = "GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n";
     const post = "POST /v1/session HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
     for (const [what, text] of Object.entries({
@@ -428,14 +428,14 @@ describe("a request that two servers could read differently", () => {
     }
   });
 
-  it("of two keys is of none: the first counts, or nobody's", async () => {
+  it("with two keys counts for the first key or for none", async () => {
     const [reader, owner] = [await api.key(["reader"]), await api.key(["owner"])];
     const both = (one: string, other: string) =>
       raw(
         `GET /v1/keys HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${one}\r\nauthorization: Bearer ${other}\r\nconnection: close\r\n\r\n`,
       );
     expect(await both(reader, owner)).toMatch(/^HTTP\/1\.1 40[013] /);
-    // A key that is refused is not made good by a cookie.
+    // A cookie does not help a request with a refused key.
     const login = await post("/v1/session", JSON.stringify({ key: owner }), {});
     const cookie = (login.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
     const mixed = await fetch(`${api.url}/v1/keys`, { headers: { cookie, authorization: "Bearer mm_none" } });
@@ -443,11 +443,11 @@ describe("a request that two servers could read differently", () => {
   });
 });
 
-describe("streams", () => {
-  it("of one key, and of one tenant with many keys, leave room for everybody else", async () => {
+describe("event streams", () => {
+  it("of one key, or of one tenant with many keys, leave slots for all others", async () => {
     const tight = await startApi(mill, { mostStreams: 12, mostStreamsOfTenant: 8, mostStreamsEach: 5 });
     const open: AbortController[] = [];
-    /** One that nobody holds is ended with the garbage, and makes room. */
+    /** A stream without a reference is closed by the garbage collector, and frees its slot. */
     const held: Response[] = [];
     try {
       const stream = async (token: string, id = own.run) => {
@@ -480,8 +480,8 @@ describe("streams", () => {
   });
 });
 
-describe("a page", () => {
-  it("of long things is cut by bytes, and everything comes once", async () => {
+describe("a page of a list", () => {
+  it("with long items is cut by bytes, and all pages together hold every item once", async () => {
     const owner = await api.client("owner");
     const long = "x".repeat(1_900_000);
     const steps = Array.from({ length: 12 }, (_, n) => `ASK_${n}["ASK: More?"]`).join(" --> ");

@@ -1,4 +1,4 @@
-// A class over HTTP: the same as in a process of its own, and no name for whoever may not read the members.
+// A class over HTTP: the results are those of a local store, and a caller without the scope to read students sees no name.
 import { createClient } from "@markmill/contract";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { remoteStore } from "../../packages/stack/src/remote-store.ts";
@@ -31,7 +31,7 @@ afterAll(async () => {
   await mill?.close();
 });
 
-it("a class is graded, and a store behind a server tells of it what one here tells", async () => {
+it("a class is graded, and a remote store returns the same as a local store", async () => {
   expect(await remote.batches.save(batch)).toMatchObject({ id, created: false, added: 0, changed: 0 });
   const [here, there] = [await local.batches.get(id), await remote.batches.get(id)];
   const { settings, spent, ...same } = here ?? ({} as never);
@@ -52,14 +52,14 @@ it("a class is graded, and a store behind a server tells of it what one here tel
   expect(await remote.batches.list({ key: "no such" })).toEqual({ batches: [], next: null });
 });
 
-it("no model was told who wrote a work", () => {
+it("no model request contained the name of a student", () => {
   const texts = mill.requests().flatMap(({ messages }) => messages.map(({ content }) => content));
   expect(texts.length).toBeGreaterThan(2);
   for (const text of texts) expect(text).not.toMatch(/Secretia|Hiddenson|secretia/);
   expect(texts.join("\n")).toContain("Student-");
 });
 
-it("overrides, reviews and releases are said in the name of the key, in the log without whom they concern", async () => {
+it("overrides, reviews and releases carry the name of the key, and the audit log names no student", async () => {
   const work = memberOf(2).key;
   await expect(
     remote.batches.record(id, { work, by: "x", kind: "override", criterion: "pure", points: 0 }),
@@ -80,7 +80,7 @@ it("overrides, reviews and releases are said in the name of the key, in the log 
   expect(entries.find(({ action }) => action === "recordGrade")).toMatchObject({ target: id });
 });
 
-it("a grade post answers 428 without If-Match, 412 with an old one, and once for one Idempotency-Key", async () => {
+it("a grade request answers 428 without If-Match, 412 with an old one, and once per Idempotency-Key", async () => {
   const work = memberOf(3).key;
   const say = async (
     role: "owner" | "grader",
@@ -116,7 +116,7 @@ it("a grade post answers 428 without If-Match, 412 with an old one, and once for
   const second = await say("grader", 1, { "if-match": `"x", ${first.etag}` });
   expect(second.status).toBe(201);
   expect((await remote.batches.events(id, work)).events).toHaveLength(2);
-  // The owner's undo takes back the owner's mark; the grader's stands.
+  // The owner's undo removes the owner's mark. The grader's mark stays.
   expect(await say("owner", null)).toMatchObject({
     status: 201,
     body: { takesBack: (first.body as { id: number }).id },
@@ -133,7 +133,7 @@ it("a grade post answers 428 without If-Match, 412 with an old one, and once for
   expect(await remote.batches.work(id, work)).toMatchObject({ grade: { total: 3, overrides: [] } });
 });
 
-it("whoever may not read the members sees pseudonyms, and pages by them", async () => {
+it("a key without the scope to read students sees pseudonyms and pages by them", async () => {
   const reader = await api.client("reader");
   const first = await reader.listWorks({ params: { id }, query: { limit: 2 } });
   const rest = await reader.listWorks({ params: { id }, query: { limit: 2, cursor: first.next ?? "" } });
@@ -162,7 +162,7 @@ it("whoever may not read the members sees pseudonyms, and pages by them", async 
   expect(JSON.stringify(await (await api.client("owner")).getBatch({ params: { id } }))).not.toContain("SECRET_OF");
 });
 
-it("another tenant finds nothing, and changes nothing", async () => {
+it("another tenant finds and changes nothing of a batch", async () => {
   const stranger = remoteStore(
     createClient({ url: api.url, token: await api.key(["owner"], "strangers") }),
     quiet as never,
@@ -186,7 +186,7 @@ it("another tenant finds nothing, and changes nothing", async () => {
   expect((await remote.batches.get(id))?.state).toEqual({ is: "open" });
 });
 
-it("a changed rubric is refused with a list of what it voids, until the request confirms exactly that", async () => {
+it("a changed rubric is refused with a list of the grades it voids, until the request confirms exactly that list", async () => {
   const strict = gradingFlow("Judge it", undefined, { pure: "No side effects at all" });
   const changed: NewBatch = {
     ...{ ...batch, definition: strict },
@@ -210,7 +210,7 @@ it("a changed rubric is refused with a list of what it voids, until the request 
   });
   expect(await remote.batches.get(id)).toEqual(before);
   expect(JSON.stringify(refused?.problem)).not.toMatch(/Secretia|Hiddenson|s000/);
-  // A mark was added since: another confirmation is needed.
+  // A mark was added in between, so another confirmation is needed.
   const work = memberOf(1).key;
   await remote.batches.record(id, { work, by: "x", kind: "override", criterion: "pure", points: 0, reason: "so" });
   const seen = refused?.problem.confirm ?? "";
@@ -219,7 +219,7 @@ it("a changed rubric is refused with a list of what it voids, until the request 
   const saved = await remote.batches.save({ ...changed, confirmedVoids: again?.problem.confirm ?? "" });
   expect(saved).toMatchObject({ id, created: false });
   expect((await remote.batches.get(id))?.rubricHash).not.toBe(before?.rubricHash);
-  // Rows in another order void nothing, and need no confirmation.
+  // Criteria in another order void nothing, and need no confirmation.
   const swapped = { criteria: [...changed.rubric.criteria].reverse() };
   expect(await remote.batches.save({ ...changed, rubric: swapped })).toMatchObject({ id });
   const back = await refusal(batch);
@@ -227,7 +227,7 @@ it("a changed rubric is refused with a list of what it voids, until the request 
   expect((await remote.batches.get(id))?.rubricHash).toBe(before?.rubricHash);
 });
 
-it("a corrected model is taken by every work without a paid reply, and a model that is not in the catalogue is refused", async () => {
+it("every submission without a paid reply takes a corrected model, and a model outside the catalogue is refused", async () => {
   const model = "gpt-5-mini";
   const misspelt = { ...batch.settings, run: { variables: { AI_MODEL_NAME: "gpt-5-mimi" } } };
   const wrong = { ...(await gradableClass(remote, 2, { key: "wrong start" })), settings: misspelt };
@@ -249,7 +249,7 @@ it("a corrected model is taken by every work without a paid reply, and a model t
   await remote.batches.delete(begun);
 });
 
-it("pause, changed content, resume, regrade with another definition, cancel and delete", async () => {
+it("a batch is paused, changed, resumed, regraded with another definition, cancelled and deleted", async () => {
   await remote.batches.pause(id, "look first");
   const changed = { ...batch, works: [await gradableWork(remote, 1, "better")] };
   expect(await remote.batches.save(changed)).toMatchObject({ changed: 1 });
@@ -277,7 +277,7 @@ it("pause, changed content, resume, regrade with another definition, cancel and 
   expect(await remote.batches.get(id)).toBeNull();
 });
 
-it("a batch that names what is not there is refused", async () => {
+it("a batch that refers to missing things is refused", async () => {
   const [work] = batch.works;
   const lost = { ...work, content: { ...work?.content, hash: "0".repeat(64) } } as never;
   await expect(remote.batches.save({ ...batch, key: "x", works: [lost] })).rejects.toMatchObject({ code: "NOT_FOUND" });
@@ -291,8 +291,8 @@ it("a batch that names what is not there is refused", async () => {
   });
 });
 
-it("a class of any size says what is no longer handed in, in as many requests as it takes", async () => {
-  // Of letters that bytes and JavaScript order differently, too.
+it("withdrawn submissions of a class of any size are reported over several requests", async () => {
+  // Some keys have letters that bytes and JavaScript sort differently.
   const names = ["a-first", "k-gone", "m-in-the-middle", "\u{1f600}-last", "\ufffd-gone"];
   const works = names.map((key) => ({
     ...{ key, by: [key], group: null, attempt: 1, counts: true, label: key, sources: [key], submittedAt: null },

@@ -1,5 +1,5 @@
-// Clients that others' generators make of the OpenAPI document compile. The generators are installed from the npm registry for this test
-// alone: they need another version of TypeScript than the repository.
+// Clients from foreign generators of the OpenAPI document must compile. Only this test installs the generators from the npm registry,
+// because they need another version of TypeScript than the repository.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ const compilerOptions = {
   ...{ lib: ["es2023", "dom", "dom.iterable"], types: [] },
 };
 
-it.runIf(inject("thorough"))("clients of three generators compile under strict TypeScript", async () => {
+it.runIf(inject("thorough"))("clients from three OpenAPI generators compile under strict TypeScript", async () => {
   const folder = await mkdtemp(join(tmpdir(), "markmill-clients-"));
   try {
     const here = { cwd: folder, env: { ...process.env, NODE_OPTIONS: "" } };

@@ -1,4 +1,4 @@
-// The page /docs in a real browser: its search, its examples, its links.
+// The page /docs in a real browser: its search, examples and links.
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
@@ -23,7 +23,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-it("the page of the API finds operations by any words, and shows a command and an answer for each", async (test) => {
+it("the page of the API finds operations by any word, and shows a command and an answer for each", async (test) => {
   if (browser === null) return test.skip();
   const page = await browser.newPage();
   const errors: string[] = [];

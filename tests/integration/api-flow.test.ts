@@ -1,4 +1,4 @@
-// A person's and a program's way through the API, over real HTTP.
+// The usual requests of people and programs to the API, over real HTTP.
 import { ApiProblem, createClient } from "@markmill/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { askingWorkflow, callingFiles, startApi, type TestApi } from "../support/api.ts";
@@ -26,7 +26,7 @@ async function problem(promise: Promise<unknown>): Promise<ApiProblem> {
 }
 
 describe("the API", () => {
-  it("takes a definition, starts a run of it, follows it, and shows all there is of it", async () => {
+  it("accepts a definition, starts a run of it, streams its events, and returns all its records", async () => {
     const owner = await api.client("owner");
     const check = await owner.validateDefinition({ body: { root: "main.wf.md", files: callingFiles } });
     expect(check).toMatchObject({ valid: true, programs: ["main.wf.md", "child.wf.md"] });
@@ -80,7 +80,7 @@ describe("the API", () => {
     expect((await problem(grader.getRun({ params: { id: again.id } }))).code).toBe("NOT_FOUND");
   });
 
-  it("says every finding of an invalid definition with its line, and what a run lacks", async () => {
+  it("reports every finding of an invalid definition with its line, and the missing inputs of a run", async () => {
     const owner = await api.client("owner");
     const broken = { "a.wf.md": askingWorkflow.replace("SUCCESS", 'CALL_X["CALL: none.wf.md"]') };
     const invalid = await problem(owner.saveDefinition({ body: { root: "a.wf.md", files: broken } }));
@@ -98,7 +98,7 @@ describe("the API", () => {
     }
   });
 
-  it("lets a question be answered once, and a run be stopped, resumed and cancelled", async () => {
+  it("accepts one answer to a question, and stops, resumes and cancels a run", async () => {
     const owner = await api.client("owner");
     const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
     const { id } = await owner.startRun({ body: { definition: hash } });
@@ -124,7 +124,7 @@ describe("the API", () => {
     expect((await owner.cancelRun({ params: { id: other.id }, body: { message: "enough" } })).status).toBe("cancelled");
   });
 
-  it("starts one run for one key, also when many ask at once, and refuses the key for another request", async () => {
+  it("starts one run per Idempotency-Key, also for parallel requests, and refuses the key for another request", async () => {
     const owner = await api.client("owner");
     const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
     const headers = { "idempotency-key": "one-key" };
@@ -137,7 +137,7 @@ describe("the API", () => {
     expect(reused).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED", status: 409 });
   });
 
-  it("makes one fork for one key, also when many ask at once, and refuses the key for another run or another body", async () => {
+  it("creates one fork per Idempotency-Key, also for parallel requests, and refuses the key for another run or body", async () => {
     const owner = await api.client("owner");
     const { hash } = await owner.saveDefinition({ body: { root: "main.wf.md", files: callingFiles } });
     const [one, other] = await Promise.all([1, 2].map(() => owner.startRun({ body: { definition: hash } })));
@@ -160,7 +160,7 @@ describe("the API", () => {
     expect((await problem(owner.retryRun({ ...again, headers: used }))).code).toBe("IDEMPOTENCY_KEY_REUSED");
   });
 
-  it("begins again with the current definition only when what it needs is there", async () => {
+  it("restarts a run with the current definition only if all its inputs exist", async () => {
     const owner = await api.client("owner");
     const text = callingFiles["child.wf.md"].replace(/^# .*$/m, "# Grows");
     const save = (files: Record<string, string>) => owner.saveDefinition({ body: { root: "grows.wf.md", files } });
@@ -176,7 +176,7 @@ describe("the API", () => {
     expect((await mill.ended(same.id)).status).toBe("success");
   });
 
-  it("goes on at a step with the current definition, with all that came before it", async () => {
+  it("resumes a run at a step with the current definition and keeps all earlier results", async () => {
     const owner = await api.client("owner");
     const chart = (lines: string, name = "Mends") =>
       `# ${name}\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\n${lines}\n\`\`\`\n`;
@@ -187,7 +187,7 @@ describe("the API", () => {
       body: { definition: (await save(`  ${first}`)).hash, labels: { team: "red" } },
     });
     expect((await mill.ended(id)).status).toBe("failed");
-    // SET_B is corrected, a step is new before it, and another one after it.
+    // The new definition corrects SET_B, and adds one step before it and one after it.
     const current = await save(
       '  START --> SET_N["SET: N = new"] --> SET_A["SET: A = other"] --> SET_B["SET: B = right {{A}}"] --> SET_Z["SET: Z = 26"] --> SUCCESS',
     );
@@ -199,7 +199,7 @@ describe("the API", () => {
     expect(variables).toMatchObject({ A: "first", B: "right first", Z: "26" });
     expect(variables).not.toHaveProperty("N");
     expect((await mill.store.as("default").runs.replay(again.id)).differences).toEqual([]);
-    // The fork of the fork finds what is its own.
+    // The fork of the fork finds its own results.
     const third = await owner.retryRun({ params: { id: again.id }, body: { from: ["SET_Z"] } });
     expect((await mill.ended(third.id)).status).toBe("success");
     expect((await owner.getHits({ params: { id: third.id } })).hits).toMatchObject({ SET_B: 1, SET_Z: 1 });
@@ -218,7 +218,7 @@ describe("the API", () => {
     }
   });
 
-  it("answers others while it compiles a large definition", async () => {
+  it("answers other requests while it compiles a large definition", async () => {
     const owner = await api.client("owner");
     const steps = Array.from({ length: 6_000 }, (_, n) => `  SET_${n}["SET: A${n} = ${n}"] --> SET_${n + 1}`);
     const lines = ["  START --> SET_0", ...steps, '  SET_6000["SET: Z = 1"] --> SUCCESS'].join("\n");
@@ -243,7 +243,7 @@ describe("the API", () => {
     expect(saved.programs).toEqual(["main.wf.md", "child.wf.md"]);
   });
 
-  it("lists on after a page whose last run is gone, and nothing for a label of two values", async () => {
+  it("continues a list after a page whose last run was deleted, and finds nothing for a label with two values", async () => {
     const owner = await api.client("owner");
     const { hash } = await owner.saveDefinition({ body: { root: "main.wf.md", files: callingFiles } });
     const ids: string[] = [];
@@ -265,7 +265,7 @@ describe("the API", () => {
     expect((await owner.getUsage({ query: { by: "run", label: ["n=0", "n=2"] } })).items).toEqual([]);
   });
 
-  it("pages what a run did: each once, also when it goes on between two pages", async () => {
+  it("pages the records of a run: each once, also if the run continues between two pages", async () => {
     const owner = await api.client("owner");
     const files = { "a.wf.md": askingWorkflow };
     const asking = await owner.saveDefinition({ body: { root: "a.wf.md", files } });
@@ -298,7 +298,7 @@ describe("the API", () => {
     }
   }, 60_000);
 
-  it("takes files and submissions within its caps, and gives them back", async () => {
+  it("accepts files and submissions up to its limits, and returns them", async () => {
     const small = await startApi(mill, { uploadBytes: 100_000 });
     try {
       const owner = createClient({ url: small.url, token: await small.key(["owner"]) });
@@ -325,7 +325,7 @@ describe("the API", () => {
     }
   });
 
-  it("answers 304 while nothing changed", async () => {
+  it("answers 304 while nothing has changed", async () => {
     const owner = await api.client("owner");
     const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
     const headers = { authorization: `Bearer ${await api.key(["reader"])}` };

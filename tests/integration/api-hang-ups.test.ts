@@ -1,4 +1,4 @@
-// A client that closes its connection gets no answer, and the log and the figures call it no failure of ours.
+// A client that closes its connection gets no answer. The log and the metrics do not count that as a server error.
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ let store: Store;
 let api: TestApi;
 let token: string;
 let run: string;
-/** More than the buffers of a connection hold. */
+/** More bytes than the buffers of a connection hold. */
 let large: string;
 beforeAll(async () => {
   database = await freshDatabase();
@@ -30,7 +30,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Sends the head and a part of the body, waits until the server has begun with it, and resets the connection. */
+/** Sends the head and a part of the body, waits until the server handles the request, and resets the connection. */
 async function hangUp(
   first: string,
   headers: Readonly<Record<string, string>>,
@@ -84,14 +84,14 @@ const cases: Record<string, () => Promise<string>> = {
   "while a stream is open": () => hangUp(`GET /v1/runs/${run}/stream`, {}, ""),
 };
 
-/** Requests that ended with a 5xx, as the figures have them. */
+/** Requests that ended with a 5xx, according to the metrics. */
 async function failures(): Promise<readonly string[]> {
   const response = await fetch(`${api.url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
   return (await response.text()).split("\n").filter((line) => /^markmill_\w*requests\w*\{.*status="5/.test(line));
 }
 
 describe("a client that hangs up", () => {
-  it.each(Object.entries(cases))("%s is answered nothing and is no failure in the log", async (_, ask) => {
+  it.each(Object.entries(cases))("gets no answer and is no failure in the log: %s", async (_, ask) => {
     const said = api.log.length;
     const heard = await ask();
     await sleep(300);
@@ -100,7 +100,7 @@ describe("a client that hangs up", () => {
     expect(await failures()).toEqual([]);
   });
 
-  it("while a handler works leaves no failure in the log, and the change is made", async () => {
+  it("during a handler leaves no failure in the log, and the change is stored", async () => {
     const said = api.log.length;
     const body = JSON.stringify({ name: "of a client that has gone", roles: ["reader"] });
     const { calm } = store.database;

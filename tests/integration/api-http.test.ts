@@ -1,4 +1,4 @@
-// What any HTTP client may expect of every route: HEAD, 405, unknown parameters, pages, other origins, compression.
+// What every HTTP client may expect of every route: HEAD, 405, unknown parameters, pages, other origins, compression.
 
 import { request } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const table = Object.entries(routes) as [RouteName, Route][];
 
-/** Reads of things that are there; the others answer 404, which is an answer too. */
+/** Routes that read an existing thing. The others answer 404, which this test accepts too. */
 function address({ path }: Route): string {
   const other = path.startsWith("/v1/webhooks/") ? "0".repeat(20) : "00000000-0000-4000-8000-000000000000";
   const id = path.startsWith("/v1/runs/") ? run : other;
@@ -44,8 +44,8 @@ async function problemOf(response: Response): Promise<Record<string, unknown>> {
   return (await response.json()) as Record<string, unknown>;
 }
 
-describe("HEAD", () => {
-  it("answers as GET does, without a body, wherever there is GET", async () => {
+describe("a HEAD request", () => {
+  it("is answered as GET is, without a body, at every route with GET", async () => {
     for (const [name, route] of table) {
       if (route.method !== "GET" || route.answer.kind === "events" || name === "getMetrics") continue;
       const got = await fetch(address(route), { headers: { ...headers, "accept-encoding": "identity" } });
@@ -78,8 +78,8 @@ describe("HEAD", () => {
   });
 });
 
-describe("a wrong method", () => {
-  it("is 405 with the methods that there are, at every address", async () => {
+describe("a wrong HTTP method", () => {
+  it("gets 405 with the allowed methods, at every address", async () => {
     for (const [name, route] of table) {
       const response = await fetch(address(route), { method: "PUT", headers });
       expect(response.status, name).toBe(405);
@@ -88,7 +88,7 @@ describe("a wrong method", () => {
     }
   });
 
-  it("is told from a wrong address", async () => {
+  it("gets another answer than a wrong address", async () => {
     const response = await fetch(`${api.url}/v1/nothing`, { method: "PUT", headers });
     expect([response.status, response.headers.get("allow")]).toEqual([404, null]);
   });
@@ -99,14 +99,14 @@ describe("a wrong method", () => {
     ["broken JSON", "{", { "content-type": "application/json" }],
     ["no type that there is", "hello", { "content-type": "nonsense" }],
     ["more than is taken", "x".repeat(2_000_000), { "content-type": "application/json" }],
-  ])("is told from a wrong address, also with %s as its body", async (_, body, more) => {
+  ])("gets another answer than a wrong address, also with %s as its body", async (_, body, more) => {
     const sent = { headers: { ...headers, ...more }, body };
     expect((await fetch(`${api.url}/v1/runs`, { method: "PUT", ...sent })).status).toBe(405);
     expect((await fetch(`${api.url}/v1/runs/${run}`, { method: "POST", ...sent })).status).toBe(405);
     expect((await fetch(`${api.url}/v1/nothing`, { method: "POST", ...sent })).status).toBe(404);
   });
 
-  it.each(["PROPFIND", "TRACE", "LOCK", "PURGE"])("is 405 also if it is %s", async (method) => {
+  it.each(["PROPFIND", "TRACE", "LOCK", "PURGE"])("gets 405 also for %s", async (method) => {
     const status = (path: string) =>
       new Promise<number | undefined>((resolve, reject) => {
         request(`${api.url}${path}`, { method }, (response) => resolve(response.resume().statusCode))
@@ -117,8 +117,8 @@ describe("a wrong method", () => {
   });
 });
 
-describe("a query parameter that a route does not have", () => {
-  it("is refused by name, at every route that reads", async () => {
+describe("an unknown query parameter", () => {
+  it("is refused by its name at every route that reads", async () => {
     for (const [name, route] of table) {
       if (route.method !== "GET") continue;
       const response = await fetch(`${address(route)}?limits=5`, { headers });
@@ -130,15 +130,15 @@ describe("a query parameter that a route does not have", () => {
     }
   });
 
-  it("is refused before anything is changed", async () => {
+  it("is refused before the request changes anything", async () => {
     const response = await fetch(`${api.url}/v1/runs/${run}/cancel?force=1`, { method: "POST", headers });
     expect(response.status).toBe(400);
     expect((await (await api.client("owner")).getRun({ params: { id: run } })).status).not.toBe("cancelled");
   });
 });
 
-describe("a list", () => {
-  it("always has `next`, and takes a limit and a cursor", () => {
+describe("a list of the API", () => {
+  it("always has `next`, and accepts a limit and a cursor", () => {
     for (const [name, { answer, query }] of table) {
       if (answer.kind !== "json" || !(answer.schema instanceof z.ZodObject) || !("items" in answer.schema.shape))
         continue;
@@ -148,7 +148,7 @@ describe("a list", () => {
     }
   });
 
-  it("gives every key once over pages of one", async () => {
+  it("of keys returns every key once over pages of one", async () => {
     const owner = await api.client("owner");
     for (const name of ["one", "two", "three"]) await owner.createKey({ body: { name, roles: ["reader"] } });
     const whole = await owner.listKeys();
@@ -162,7 +162,7 @@ describe("a list", () => {
     expect(seen).toEqual(whole.items.map(({ id }) => id));
   });
 
-  it("has everything, however much there is", async () => {
+  it("is complete at any length", async () => {
     const rows = 1_200;
     await store.access.createTenant("large", "Large");
     const owner = await api.client("owner", "large");
@@ -199,7 +199,7 @@ describe("a list", () => {
     expect(new Date(createdAt).getUTCFullYear()).toBeGreaterThan(2000);
   });
 
-  it("of spendings goes on behind any number of rows", async () => {
+  it("of spendings continues after any number of rows", async () => {
     await store.database.calm.query(
       `insert into deleted_usage select 'large', date_trunc('hour', now()), 'd', 'model ' || n, 1, 1, 1, 1, 1, 0, 0, 0 from generate_series(1, 10250) n on conflict do nothing`,
     );
@@ -210,7 +210,7 @@ describe("a list", () => {
     expect([last.items.length, last.next]).toEqual([50, null]);
   });
 
-  it("gives every open question once over pages of one", async () => {
+  it("of open questions returns each once over pages of one", async () => {
     const owner = await api.client("owner");
     await store.database.calm.query(
       `insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, work)
@@ -257,7 +257,7 @@ describe("a page of another site", () => {
     await got.body?.cancel();
   });
 
-  it("is told what is wrong as any client is", async () => {
+  it("gets the same problem details as any client", async () => {
     const refused = {
       401: await fetch(`${api.url}/v1/runs`, { headers: { origin: portal } }),
       404: await fetch(`${api.url}/v1/nothing`, { headers: { ...headers, origin: portal } }),
@@ -269,7 +269,7 @@ describe("a page of another site", () => {
     }
   });
 
-  it("is told nothing if its origin is not configured", async () => {
+  it("reads no answer if its origin is not configured", async () => {
     for (const response of [
       await preflight("https://evil.example"),
       await fetch(`${api.url}/v1/runs`, { headers: { ...headers, origin: "https://evil.example" } }),
@@ -280,11 +280,11 @@ describe("a page of another site", () => {
   });
 });
 
-/** Of HTTP itself, of the walls around a page, and of the limit of requests (docs/api.md). */
+/** Headers of HTTP, of the protection of pages, and of the request limit (docs/api.md). */
 const usualHeaders =
   /^(date|connection|keep-alive|transfer-encoding|content-(length|type|encoding|security-policy)|cache-control|vary|link|strict-transport-security|referrer-policy|origin-agent-cluster|cross-origin-.*|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|xss-protection)|access-control-.*|permissions-policy)$/;
 
-it("the OpenAPI document names every header of an answer", async () => {
+it("the OpenAPI document names every response header", async () => {
   type Operation = { readonly responses: Readonly<Record<string, { readonly headers?: object }>> };
   const { paths } = openapiDocument("1") as { paths: Record<string, Record<string, Operation>> };
   for (const [name, route] of table) {
@@ -298,7 +298,7 @@ it("the OpenAPI document names every header of an answer", async () => {
   }
 });
 
-it("a body that a route does not take is refused before anything is changed; an empty one is none", async () => {
+it("a body at a route without a body is refused before anything changes; an empty body is accepted", async () => {
   const resume = async (body: string) =>
     (
       await fetch(`${api.url}/v1/runs/${run}/resume`, {
@@ -306,12 +306,12 @@ it("a body that a route does not take is refused before anything is changed; an 
         headers: { ...headers, "content-type": "application/json" },
       })
     ).status;
-  // 409: the run is not stopped.
+  // The status is 409, because the run is not stopped.
   expect([await resume('{"model":"x"}'), await resume("[1]"), await resume("7")]).toEqual([400, 400, 400]);
   expect([await resume("{}"), await resume("null"), await resume("")]).toEqual([409, 409, 409]);
 });
 
-it("a JSON body that is packed is refused as such", async () => {
+it("a compressed JSON body is refused by its encoding", async () => {
   const response = await fetch(`${api.url}/v1/keys`, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json", "content-encoding": "gzip" },
@@ -320,7 +320,7 @@ it("a JSON body that is packed is refused as such", async () => {
   expect([response.status, await problemOf(response)]).toMatchObject([415, { code: "UNSUPPORTED_TYPE" }]);
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   function raw(path: string, encoding: string): Promise<{ encoding: string | undefined; body: Buffer }> {
     return new Promise((resolve, reject) => {
       request(`${api.url}${path}`, { headers: { ...headers, "accept-encoding": encoding } }, (response) => {
@@ -335,7 +335,7 @@ describe("an answer", () => {
     });
   }
 
-  it("is compressed for a client that takes it so", async () => {
+  it("is compressed for a client that accepts compression", async () => {
     const plain = await raw("/openapi.json", "identity");
     const packed = await raw("/openapi.json", "gzip");
     expect([plain.encoding, packed.encoding]).toEqual([undefined, "gzip"]);
@@ -343,7 +343,7 @@ describe("an answer", () => {
     expect(gunzipSync(packed.body).equals(plain.body)).toBe(true);
   });
 
-  it("is sent as it is where it is short, a file or a stream", async () => {
+  it("is not compressed if it is short, a file or a stream", async () => {
     expect((await raw("/health/live", "gzip")).encoding).toBeUndefined();
     const owner = await api.client("owner");
     const { hash: file } = await owner.uploadFile({ body: new TextEncoder().encode("x".repeat(5_000)) });

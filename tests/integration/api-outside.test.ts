@@ -1,5 +1,5 @@
-// The API as others meet it: by a client that a generator made from the OpenAPI document, by the commands of docs/api.md, with the
-// queue away, and killed in the middle of a start.
+// The API from outside: a client generated from the OpenAPI document, the commands of docs/api.md, an unreachable queue, and a
+// server that is killed in the middle of a start.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const steps = workflow('  START --> SET_A["SET: A = 1"] --> SUCCESS');
 
-it("a client that a generator makes from the OpenAPI document starts a run and follows it", async () => {
+it("a generated client of the OpenAPI document starts a run and streams its events", async () => {
   const document = JSON.parse(await (await fetch(`${api.url}/openapi.json`)).text());
   await generate({ input: document, output: join(folder, "client"), httpClient: HttpClient.FETCH });
   const made = await import(pathToFileURL(join(folder, "client", "index.ts")).href);
@@ -53,11 +53,11 @@ it("a client that a generator makes from the OpenAPI document starts a run and f
   expect(await made.RunsService.getRun(id)).toMatchObject({ status: "success" });
 });
 
-it("the commands of docs/api.md do what they say", async () => {
+it("the commands of docs/api.md work as described", async () => {
   const text = await readFile(new URL("../../docs/api.md", import.meta.url), "utf8");
   const commands = [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, command = ""]) => command);
   expect(commands.length).toBeGreaterThan(8);
-  // jq is not on every machine: what the commands use of it, in Node.
+  // Not every machine has jq, so this Node script does what the commands use of jq.
   const jq = join(folder, "jq");
   await writeFile(
     jq,
@@ -71,7 +71,7 @@ it("the commands of docs/api.md do what they say", async () => {
     MARKMILL_TOKEN: await api.key(["owner", "ops"]),
   };
   for (const command of commands) {
-    // A question is asked a moment after its run was started.
+    // The question opens a moment after the start of its run.
     if (command.includes("/answer")) {
       for (
         let left = 100;
@@ -92,8 +92,8 @@ it("the commands of docs/api.md do what they say", async () => {
   }
 });
 
-describe("with the queue's server away", () => {
-  it("runs are started, read, answered and cancelled; when it is back everything proceeds", async () => {
+describe("while the queue's server is unreachable", () => {
+  it("runs are started, read, answered and cancelled, and all continue when the server is back", async () => {
     const redis = await freshRedis();
     const there = await startMill({ backend: "redis", redisUrl: redis.url, script: "default: { reply: ok }\n" });
     const served = await startApi(there);
@@ -128,7 +128,7 @@ describe("with the queue's server away", () => {
   });
 });
 
-it("an idempotent start across kill -9 of the server makes one run", async () => {
+it("an idempotent start, repeated after kill -9 of the server, creates one run", async () => {
   const database = await migratedDatabase();
   const bin = fileURLToPath(new URL("../../apps/api/src/main.ts", import.meta.url));
   const env = { ...process.env, DATABASE_URL: database.url, API_PORT: "0", LOG_LEVEL: "info", REDIS_URL: "" };

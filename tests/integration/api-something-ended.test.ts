@@ -1,4 +1,4 @@
-// Whoever waits for a batch or a question is told, and need not ask again and again.
+// A client that waits for a batch or a question is notified, and does not need to poll.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readEventStream } from "../../packages/contract/src/read-event-stream.ts";
 import { startApi, type TestApi } from "../support/api.ts";
@@ -29,7 +29,7 @@ async function* eventsOf(response: Response) {
   for await (const { event, data, id } of readEventStream(response.body)) yield { event, id, data: JSON.parse(data) };
 }
 
-it("a batch ends, says when, and its stream ends with it", async () => {
+it("a batch that ends records its end, and its event stream ends", async () => {
   const store = mill.store.as("default");
   const owner = await api.client("owner");
   const { id } = await store.batches.save(await gradableClass(store, 3));
@@ -48,7 +48,7 @@ it("a batch ends, says when, and its stream ends with it", async () => {
   expect((await owner.listBatches({ query: { state: ["ended"] } })).items.map((one) => one.id)).toContain(id);
   expect((await owner.listBatches({ query: { state: ["open"] } })).items.map((one) => one.id)).not.toContain(id);
   expect((await stream(`/v1/batches/${id}/stream`, { "last-event-id": "end" })).status).toBe(204);
-  // What is graded anew opens it again.
+  // A regrade opens the batch again.
   await owner.regradeWorks({ params: { id }, body: { keys: [memberOf(1).key] } });
   const again = await until(async () => {
     const found = await owner.getBatch({ params: { id } });
@@ -57,7 +57,7 @@ it("a batch ends, says when, and its stream ends with it", async () => {
   expect(again.state.is).toBe("ended");
 });
 
-it("a cancelled batch ends with its last run, although works still wait, and so does its stream", async () => {
+it("a cancelled batch and its stream end with the last run, although submissions still wait", async () => {
   const store = mill.store.as("default");
   const owner = await api.client("owner");
   const definition = definitionOf({ "a.md": workflow('  START --> ASK_A["ASK: Go on?"] --> SUCCESS') });
@@ -77,7 +77,7 @@ it("a cancelled batch ends with its last run, although works still wait, and so 
   expect(await owner.getBatch({ params: { id } })).toMatchObject(over);
 });
 
-it("the stream of a paused batch ends when its last work has ended", async () => {
+it("the stream of a paused batch ends when its last submission has ended", async () => {
   const store = mill.store.as("default");
   const owner = await api.client("owner");
   const { id } = await store.batches.save({ ...(await gradableClass(store, 1)), key: "paused" });
@@ -88,7 +88,7 @@ it("the stream of a paused batch ends when its last work has ended", async () =>
   expect(events.at(-1)).toMatchObject({ event: "end", data: { state: { is: "paused" }, endedAt: expect.any(String) } });
 });
 
-it("a batch without works has not ended", async () => {
+it("a batch without submissions has not ended", async () => {
   const store = mill.store.as("default");
   const { id } = await store.batches.save({ ...(await gradableClass(store, 1)), key: "empty", works: [] });
   expect(await (await api.client("owner")).getBatch({ params: { id } })).toMatchObject({
@@ -96,7 +96,7 @@ it("a batch without works has not ended", async () => {
   });
 });
 
-it("the stream of a run tells of questions, those of runs that it called included", async () => {
+it("the stream of a run reports its questions and those of the runs it called", async () => {
   const owner = await api.client("owner");
   const files = {
     "main.wf.md": workflow('  START --> CALL_A["CALL: asks.wf.md"] --> ASK_OWN["ASK: And now?"] --> SUCCESS'),
@@ -109,7 +109,7 @@ it("the stream of a run tells of questions, those of runs that it called include
     if (event !== "ask") continue;
     asked.push(data);
     expect(data).toMatchObject({ rootId: id, text: expect.any(String), createdAt: expect.any(String) });
-    // It does not stand in the way of Last-Event-ID, which counts events of the run.
+    // The event does not change Last-Event-ID, which counts events of the run.
     expect(eventId).not.toContain("ask");
     await owner.answerAsk({ params: { id: data.id }, body: { text: "Go on." } });
   }
@@ -120,7 +120,7 @@ it("the stream of a run tells of questions, those of runs that it called include
   expect(types).toEqual(["run.started", "activity.succeeded", "activity.succeeded"]);
 });
 
-it("the stream of a called run tells of the questions below it", async () => {
+it("the stream of a called run reports the questions below it", async () => {
   const owner = await api.client("owner");
   const files = {
     "main.wf.md": workflow('  START --> CALL_A["CALL: middle.wf.md"] --> SUCCESS'),

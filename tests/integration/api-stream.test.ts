@@ -1,4 +1,4 @@
-// A client whose connection is cut again and again sees every event once and in order. The cuts are made by a proxy between them.
+// A client whose connection is cut many times receives every event once and in order. A proxy between client and server cuts it.
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@markmill/contract";
@@ -17,7 +17,7 @@ afterAll(async () => {
   await mill?.close();
 });
 
-/** Passes bytes on, and cuts the connection after so many of them. */
+/** Forwards bytes, and cuts the connection after a number of bytes. */
 async function cuttingProxy(port: number, cuts: { left: number }): Promise<{ server: Server; port: number }> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
@@ -32,7 +32,7 @@ async function cuttingProxy(port: number, cuts: { left: number }): Promise<{ ser
     let passed = 0;
     const limit = cuts.left > 0 ? 1_200 + Math.floor(Math.random() * 900) : Number.POSITIVE_INFINITY;
     upstream.on("data", (bytes: Buffer) => {
-      // In the middle of an event, mostly.
+      // Most cuts are in the middle of an event.
       const rest = limit - passed;
       passed += bytes.length;
       client.write(bytes.length > rest ? bytes.subarray(0, Math.max(0, rest)) : bytes);
@@ -47,7 +47,7 @@ async function cuttingProxy(port: number, cuts: { left: number }): Promise<{ ser
   return { server, port: typeof address === "object" && address !== null ? address.port : 0 };
 }
 
-it("sees every event once and in order, however often it is cut", async () => {
+it("a client receives every event once and in order, however often its stream is cut", async () => {
   const steps = 60;
   const nodes = Array.from({ length: steps }, (_, index) => `SET_${index}["SET: V${index} = ${index}"]`);
   const files = { "long.wf.md": workflow(`  START --> ${nodes.join(" --> ")} --> SUCCESS`) };
@@ -69,7 +69,7 @@ it("sees every event once and in order, however often it is cut", async () => {
     expect(status).toBe("success");
     expect(seen).toEqual(Array.from({ length: rev }, (_, index) => index + 1));
     expect(cuts.left).toBeLessThanOrEqual(0);
-    // Who has seen the last event need not have seen the end; a browser that asks again after the end is told to stop.
+    // A client that saw the last event may not have seen the end. A browser that asks again after the end is told to stop.
     const authorization = `Bearer ${await api.key(["reader"])}`;
     const ask = (seen: string) =>
       fetch(`${api.url}/v1/runs/${id}/stream`, { headers: { authorization, "last-event-id": seen } });
@@ -81,7 +81,7 @@ it("sees every event once and in order, however often it is cut", async () => {
   }
 });
 
-it("long polling waits for news, and no longer than it was asked to", async () => {
+it("a long poll waits for new events, and no longer than requested", async () => {
   const owner = await api.client("owner");
   const files = { "ask.wf.md": workflow('  START --> ASK_A["ASK: well?"] --> SUCCESS') };
   const { hash } = await owner.saveDefinition({ body: { root: "ask.wf.md", files } });
@@ -94,7 +94,7 @@ it("long polling waits for news, and no longer than it was asked to", async () =
   expect((await waiting).items.map(({ type }) => type)).toContain("run.cancelled");
 });
 
-describe("a stream", () => {
+describe("an event stream", () => {
   async function askingRun(): Promise<string> {
     const owner = await api.client("owner");
     const files = { "ask.wf.md": workflow('  START --> ASK_A["ASK: well?"] --> SUCCESS') };
@@ -103,7 +103,7 @@ describe("a stream", () => {
   }
   const json = { "content-type": "application/json" };
 
-  it("ends when its bearer may see it no more: logged out, shut out, revoked, or over", async () => {
+  it("ends when its caller loses access: by logout, removal, revocation or expiry", async () => {
     const id = await askingRun();
     const quick = await startApi(mill, { aliveMs: 300 });
     try {
@@ -146,12 +146,12 @@ describe("a stream", () => {
     }
   });
 
-  it("gives its place back when the client goes, and a long poll has a place too", async () => {
+  it("frees its slot when the client disconnects; a long poll uses a slot too", async () => {
     const id = await askingRun();
     const tight = await startApi(mill, { mostStreamsEach: 2 });
     try {
       const authorization = `Bearer ${await tight.key(["reader"])}`;
-      // Gone at once: before the answer begins, mostly.
+      // The client disconnects at once, usually before the response starts.
       for (let i = 0; i < 30; i += 1) {
         const going = new AbortController();
         const asked = fetch(`${tight.url}/v1/runs/${id}/stream`, { headers: { authorization }, signal: going.signal });
@@ -173,10 +173,10 @@ describe("a stream", () => {
   });
 });
 
-it("a server that ends answers what is under way, and cuts nobody's upload", async () => {
+it("a server that stops answers open requests and cuts no upload", async () => {
   const ending = await startApi(mill);
   const authorization = `Bearer ${await ending.key(["owner"])}`;
-  // A connection that asks for nothing, and one that is kept.
+  // One connection sends no request, and one is kept alive after its request.
   const silent = connect(Number(new URL(ending.url).port), "127.0.0.1");
   await fetch(`${ending.url}/health/live`);
   let closed: Promise<void> | null = null;
@@ -198,7 +198,7 @@ it("a server that ends answers what is under way, and cuts nobody's upload", asy
     duplex: "half",
   } as RequestInit);
   expect([response.status, await response.json()]).toMatchObject([201, { size: 14 }]);
-  // Far less than the silent connection would be kept for; the test's own limit ends it otherwise.
+  // The server closes it far earlier than its keep-alive time. Otherwise the test reaches its own time limit.
   await closed;
   silent.destroy();
 });

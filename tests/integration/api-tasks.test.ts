@@ -1,4 +1,4 @@
-// A workflow of tasks over the API: nobody says which language it is in.
+// A workflow of tasks over the API. The client does not name its language.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
 import { type Mill, startMill } from "../support/mill.ts";
@@ -15,7 +15,7 @@ afterAll(async () => {
   await mill?.close();
 });
 
-it("is validated, saved, drawn, started with its input, and told like any other", async () => {
+it("a workflow of tasks is validated, saved, drawn, started with its input and reported like any other workflow", async () => {
   const owner = await api.client("owner");
   const files = tasksFile({
     tasks: [task("say", "about {topic}", [input("topic", "input")], [output("push", "said")])],
@@ -36,7 +36,7 @@ it("is validated, saved, drawn, started with its input, and told like any other"
   expect(items).toMatchObject([{ node: "say", kind: "prompt" }]);
 });
 
-it("a file of tasks with errors is refused with all its findings and their places", async () => {
+it("a task file with errors is refused with all findings and their positions", async () => {
   const owner = await api.client("owner");
   const [[root, text] = ["", ""]] = Object.entries(fixture("laps"));
   const files = {
@@ -50,7 +50,7 @@ it("a file of tasks with errors is refused with all its findings and their place
   ]);
 });
 
-it("a run of tasks that is given an input which it does not use is started, with a warning", async () => {
+it("a run of tasks that gets an input which it does not use starts with a warning", async () => {
   const owner = await api.client("owner");
   const [[root] = [""]] = Object.entries(fixture("laps"));
   const { hash } = await owner.saveDefinition({ body: { root, files: fixture("laps") } });

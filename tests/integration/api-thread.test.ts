@@ -1,4 +1,4 @@
-// The thread in which 'markmill up' serves the API. While this process does nothing else, it answers a program of another process.
+// The thread in which 'markmill up' serves the API. It answers another process while the main thread of this process is blocked.
 import { spawnSync } from "node:child_process";
 import { readConfig } from "@markmill/config";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -23,8 +23,8 @@ afterAll(async () => {
   await database?.drop();
 });
 
-it("answers while the event loop of the worker is blocked", () => {
-  // spawnSync blocks this event loop until the other process has ended, which waits for an answer.
+it("the API thread answers while the event loop of the worker is blocked", () => {
+  // spawnSync blocks this event loop until the other process ends, and that process waits for the answer.
   const { stdout } = spawnSync("curl", ["-sS", "--max-time", "60", "-w", "%{http_code}", `${api.url}/v1/tenants`], {
     encoding: "utf8",
   });
@@ -36,14 +36,14 @@ it("answers while the event loop of the worker is blocked", () => {
   expect(JSON.parse(owned.stdout)).toMatchObject({ items: [{ id: "default" }] });
 });
 
-it("tells with its code why it cannot start", async () => {
+it("the API thread reports with its code why it cannot start", async () => {
   const port = Number(new URL(api.url).port);
   await expect(
     startApiThread({ config: configOf(port), databaseUrl: database.url, cwd: "/" }, () => undefined),
   ).rejects.toMatchObject({ code: "EADDRINUSE" });
 });
 
-it("ends when it is closed, and then no longer answers", async () => {
+it("the API thread ends when it is closed, and no longer answers", async () => {
   const other = await startApiThread({ config: configOf(0), databaseUrl: database.url, cwd: "/" }, () => undefined);
   expect(other.firstKey).toBeNull();
   await other.close();

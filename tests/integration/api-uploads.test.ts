@@ -1,4 +1,4 @@
-// Files that come as the body of a request, and as the file of a form.
+// Files in the body of a request, and files in a form.
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -37,7 +37,7 @@ function form(...files: readonly (readonly [content: string | Uint8Array, name: 
 }
 
 describe("an upload", () => {
-  it("stores the file of a form, and nothing of the envelope", async () => {
+  it("stores the file of a form, and nothing else of the form", async () => {
     expect(await send("/v1/files", form([program, "answer.py"]))).toMatchObject({
       status: 201,
       body: { hash: hashOf(program), size: program.length },
@@ -47,7 +47,7 @@ describe("an upload", () => {
     expect((await send("/v1/files", form(["", "empty.txt"]))).body).toEqual({ hash: hashOf(""), size: 0 });
   });
 
-  it("names a submission as the form names its file, unless the query says otherwise", async () => {
+  it("takes the name of a submission from the form, unless the query sets it", async () => {
     expect((await send("/v1/submissions", form([program, "answer.py"]))).body).toMatchObject({ paths: ["answer.py"] });
     expect((await send("/v1/submissions", form([program, "lösung 1.py"]))).body).toMatchObject({
       paths: ["lösung 1.py"],
@@ -68,14 +68,14 @@ describe("an upload", () => {
     }
   });
 
-  it.each(["7bit", "8bit", "binary"])("takes a file whose part says %s", async (encoding) => {
+  it.each(["7bit", "8bit", "binary"])("accepts a file whose part has the encoding %s", async (encoding) => {
     const sent = `--x\r\ncontent-disposition: form-data; name="a"; filename="a.py"\r\ncontent-transfer-encoding: ${encoding}\r\n\r\n${program}\r\n--x--\r\n`;
     expect(await send("/v1/files", sent, { "content-type": "multipart/form-data; boundary=x" })).toMatchObject({
       body: { hash: hashOf(program) },
     });
   });
 
-  it("takes a JSON file as a file", async () => {
+  it("accepts a JSON file as a file", async () => {
     const sent = await send("/v1/files", '{"a":1}', { "content-type": "application/json" });
     expect(sent).toMatchObject({ status: 201, body: { hash: hashOf('{"a":1}') } });
   });
@@ -105,7 +105,7 @@ describe("an upload", () => {
     expect(sent.body.hint).toContain("curl");
   });
 
-  it("answers 415 to a request without a body, and takes an empty file", async () => {
+  it("answers 415 to a request without a body, and accepts an empty file", async () => {
     const socket = connect(Number(new URL(api.url).port), "127.0.0.1");
     socket.write(
       `POST /v1/submissions HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: ${headers.authorization}\r\n\r\n`,
@@ -143,13 +143,13 @@ describe("an upload", () => {
     expect(sent.status, JSON.stringify(sent.body)).toBe(400);
   });
 
-  it("measures the file of a form, not the envelope", async () => {
+  it("compares the size of the file, not of the form, with the limit", async () => {
     const limit = "x".repeat(100_000);
     expect((await send("/v1/files", form([limit, "a"]))).status).toBe(201);
     expect((await send("/v1/files", form([`${limit}y`, "a"]))).body).toMatchObject({ code: "TOO_LARGE" });
   });
 
-  it("survives a client that goes away in the middle of a form", async () => {
+  it("leaves the server running when the client disconnects in the middle of a form", async () => {
     const socket = connect(Number(new URL(api.url).port), "127.0.0.1");
     const part = '--x\r\ncontent-disposition: form-data; name="f"; filename="gone.py"\r\n\r\nhalf of it';
     socket.write(

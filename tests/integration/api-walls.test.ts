@@ -1,5 +1,4 @@
-// Nobody gets in who should not: every route of the router, without a key, with too small a role, with another tenant's ids, and with
-// whatever a hostile client may send.
+// Access control of every route of the router: without a key, with too few rights, with ids of another tenant, and with hostile input.
 import { createBoard } from "@markmill/api";
 import { effectiveScopes, type Role, type Route, type RouteName, roles, routes } from "@markmill/contract";
 import fc from "fast-check";
@@ -7,6 +6,16 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { z } from "zod";
 import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
 import { classRubric } from "../support/class.ts";
+import {
+  escaped,
+  hostileHeaders,
+  hostileJson,
+  hostileText,
+  near,
+  type Shape,
+  sendable,
+  spoilt,
+} from "../support/hostile-requests.ts";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
 import { until } from "../support/until.ts";
 
@@ -60,7 +69,7 @@ afterAll(async () => {
   await mill?.close();
 });
 
-/** Nothing to grade, so that nothing runs. */
+/** A submission without content, so that no run starts. */
 const adasWork = {
   ...{
     key: "ada",
@@ -74,10 +83,10 @@ const adasWork = {
   },
   ...{ lateness: { is: "on time" as const }, content: { is: "empty" as const } },
 };
-/** Of a route that wants one. */
+/** The query of a route that needs one. */
 const queries: Partial<Record<RouteName, string>> = { listTries: "?work=ada" };
 
-/** In turn: each is tried somewhere, and in the soak everywhere. */
+/** Each case is tried with some of the routes, and in the soak with all. */
 function inTurn<One>(all: readonly One[], turn: number, share: number): One[] {
   return inject("thorough") ? [...all] : all.filter((_, index) => (index + turn) % share === 0);
 }
@@ -90,8 +99,8 @@ interface Walked {
 }
 
 /**
- * What the router has; a route that is none of the contract's has no business here. HEAD is registered with GET and has no body to look
- * at: api-http.test.ts has it.
+ * The routes of the router. A route outside the contract is an error. HEAD is registered with GET and has no body to check;
+ * api-http.test.ts covers it.
  */
 function walk(): Walked[] {
   return api.api.routes
@@ -122,10 +131,10 @@ function paramsOf({ name, route, url }: Walked): string {
   );
 }
 
-/** Not what the first tenant has: whoever uploads the same has the same hash, and their own. */
+/** Another definition than the first tenant's: equal uploads would have equal hashes. */
 const otherWorkflow = workflow('  START --> SET_Z["SET: Z = 26"] --> SUCCESS');
 
-/** A body that its route takes. */
+/** A valid body for each route that needs one. */
 const bodies: Partial<Record<RouteName, unknown>> = {
   validateDefinition: { root: "a.wf.md", files: { "a.wf.md": otherWorkflow } },
   saveDefinition: { root: "a.wf.md", files: { "a.wf.md": otherWorkflow } },
@@ -190,7 +199,7 @@ async function expectProblem(response: Response, status: number, what: string): 
 }
 
 describe("every route of the board", () => {
-  it("answers 401 without a key and 403 to every role but ops; what changes something is refused while it is read-only", async () => {
+  it("answers 401 without a key and 403 to every role but ops, and refuses changes while it is read-only", async () => {
     const board = await startApi(mill, {}, createBoard({ queues: mill.queues, writes: false }));
     try {
       const own = board.api.routes.filter(({ contract }) => contract === null);
@@ -220,7 +229,7 @@ describe("every route of the board", () => {
           expect(await ask(await board.key([role])), `${what} ${role}`).toBe(403);
         }
         const status = await ask(await board.key(["ops"]));
-        // Details of the server that holds the queue are hidden from everybody.
+        // Details of the queue's server are hidden from every role.
         if (url === "/board/api/redis/stats") expect(status, what).toBe(403);
         else if (method === "GET" || method === "HEAD") expect([200, 204, 303, 304, 400, 404], what).toContain(status);
         else expect(status, what).toBe(403);
@@ -232,7 +241,7 @@ describe("every route of the board", () => {
 });
 
 describe("every route of the router", () => {
-  it("is one of the contract's, and all of those are there", () => {
+  it("is in the contract, and every route of the contract is in the router", () => {
     expect(
       walk()
         .map(({ name }) => name)
@@ -240,7 +249,7 @@ describe("every route of the router", () => {
     ).toEqual(Object.keys(routes).sort());
   });
 
-  it("answers 401 without a key, with one that is none, with one that is revoked, and with one that is over", async () => {
+  it("answers 401 without a key, and with a malformed, revoked or expired key", async () => {
     const owner = await api.client("owner");
     const revoked = await owner.createKey({ body: { name: "gone", roles: ["owner"] } });
     await owner.revokeKey({ params: { id: revoked.id } });
@@ -254,7 +263,7 @@ describe("every route of the router", () => {
     }
   });
 
-  it("answers 403 to every role that lacks its scope, and to a key that was given fewer scopes than its role has", async () => {
+  it("answers 403 to every role without its scope, and to a key with fewer scopes than its role", async () => {
     const owner = await api.client("owner");
     const narrow = await owner.createKey({ body: { name: "narrow", roles: ["owner"], scopes: [] } });
     for (const walked of walk()) {
@@ -267,7 +276,7 @@ describe("every route of the router", () => {
     }
   });
 
-  it("knows nothing of another tenant: 404 for its ids, nothing of it in any list", async () => {
+  it("answers 404 to ids of another tenant, and lists nothing of it", async () => {
     const stranger = await api.key(["owner"], "strangers");
     const before = JSON.stringify(await (await api.client("reader")).getRun({ params: { id: own.run } }));
     for (const walked of walk().filter(({ route }) => route.access !== "public" && !route.access.startsWith("ops:"))) {
@@ -277,10 +286,10 @@ describe("every route of the router", () => {
         continue;
       }
       const text = await response.text();
-      // A start of another's definition is refused as one that does not exist; what is made belongs to the stranger.
+      // A definition of another tenant does not exist for this caller. Created things belong to the stranger's tenant.
       expect([200, 201, 204, 409, 422], `${walked.name}: ${text}`).toContain(response.status);
       if (walked.name === "startRun" || walked.name === "saveBatch") expect(response.status).toBe(422);
-      // Their own log has the ids they tried, and that there was nothing.
+      // The stranger's own audit log contains the ids that they tried, and that nothing was found.
       const ids = walked.name === "listAudit" ? [] : [own.run, own.file, own.user, own.key, own.webhook];
       for (const secret of [...ids, "Ada", "grace", "What now?"]) expect(text, walked.name).not.toContain(secret);
     }
@@ -300,7 +309,7 @@ describe("every route of the router", () => {
     expect(items.every(({ actorName }) => !actorName.startsWith("strangers"))).toBe(true);
   });
 
-  it("tells ops no name, no label, no text of anybody", async () => {
+  it("returns no name, label or text of users or students to ops", async () => {
     const ops = await api.key(["ops"]);
     for (const walked of walk().filter(({ route }) => route.access !== "public")) {
       const response = await send(
@@ -316,118 +325,8 @@ describe("every route of the router", () => {
   });
 });
 
-describe("what a hostile client sends", () => {
-  /** Any code point; the library's own such unit costs a second to make. */
-  const anyUnit = fc.nat(0x10f7ff).map((at) => String.fromCodePoint(at < 0xd800 ? at : at + 0x800));
-  const hostileText = fc.oneof(
-    fc.string({ unit: anyUnit, maxLength: 60 }),
-    fc.constantFrom(
-      "",
-      "\0",
-      "\ud800",
-      "../../etc/passwd",
-      "%00",
-      "' or 1=1 --",
-      "{{7*7}}",
-      "__proto__",
-      "constructor",
-      "a".repeat(5_000),
-      "１２",
-      "-1",
-      "1e309",
-      "NaN",
-      "null",
-      "[]",
-    ),
-  );
-  const hostileJson = fc.oneof(
-    { depthSize: "small", withCrossShrink: true },
-    fc.json({ maxDepth: 4 }),
-    fc.constantFrom(
-      "",
-      "{",
-      "[",
-      "null",
-      "1e999",
-      '{"__proto__":{"x":1}}',
-      '{"a":{"constructor":{"prototype":{}}}}',
-      `${"[".repeat(50_000)}${"]".repeat(50_000)}`,
-      '"\\ud800"',
-      "\u0000",
-    ),
-  );
-  const hostileHeaders = fc.record(
-    {
-      "idempotency-key": hostileText,
-      "last-event-id": hostileText,
-      "if-none-match": hostileText,
-      "x-csrf-token": hostileText,
-      "x-forwarded-for": hostileText,
-      origin: hostileText,
-      cookie: hostileText.map((text) => `markmill_session=${text}`),
-      accept: hostileText,
-    },
-    { requiredKeys: [] },
-  );
-
-  /** Values its schema takes, with some fields spoilt. */
-  function near(schema: z.ZodType): fc.Arbitrary<unknown> {
-    const json = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Shape;
-    return fromShape(json, json.$defs ?? {}, 0);
-  }
-  interface Shape {
-    readonly type?: string;
-    readonly enum?: readonly unknown[];
-    readonly properties?: Readonly<Record<string, Shape>> & { readonly cursor?: Shape };
-    readonly items?: Shape;
-    readonly anyOf?: readonly Shape[];
-    readonly additionalProperties?: Shape | boolean;
-    readonly $ref?: string;
-    readonly $defs?: Readonly<Record<string, Shape>>;
-    readonly pattern?: string;
-  }
-  function fromShape(shape: Shape, defs: Readonly<Record<string, Shape>>, depth: number): fc.Arbitrary<unknown> {
-    const anything = fc.oneof(hostileText, fc.jsonValue({ maxDepth: 2 }), fc.constant(null), fc.integer());
-    if (depth > 5) return anything;
-    const known = ((): fc.Arbitrary<unknown> => {
-      if (shape.$ref !== undefined) return fromShape(defs[shape.$ref.replace("#/$defs/", "")] ?? {}, defs, depth + 1);
-      if (shape.enum !== undefined) return fc.constantFrom(...shape.enum);
-      if (shape.anyOf !== undefined) return fc.oneof(...shape.anyOf.map((one) => fromShape(one, defs, depth + 1)));
-      if (shape.type === "object" && shape.properties !== undefined) {
-        const fields = Object.entries(shape.properties).map(
-          ([name, one]) => [name, fromShape(one, defs, depth + 1)] as const,
-        );
-        return fc.record(Object.fromEntries(fields), { requiredKeys: [] });
-      }
-      if (shape.type === "object") {
-        const value =
-          typeof shape.additionalProperties === "object"
-            ? fromShape(shape.additionalProperties, defs, depth + 1)
-            : anything;
-        return fc.dictionary(fc.oneof(hostileText, fc.constant("a.wf.md")), value, { maxKeys: 4 });
-      }
-      if (shape.type === "array") return fc.array(fromShape(shape.items ?? {}, defs, depth + 1), { maxLength: 4 });
-      if (shape.type === "integer" || shape.type === "number")
-        return fc.oneof(fc.integer(), fc.double(), fc.constantFrom(0, -1, 2 ** 53, 1e308));
-      if (shape.type === "boolean") return fc.boolean();
-      return fc.oneof(
-        fc.constantFrom(
-          own.run,
-          own.definition,
-          own.file,
-          "2026-01-01T00:00:00Z",
-          "9999-12-31T23:59:59Z",
-          askingWorkflow,
-        ),
-        hostileText,
-      );
-    })();
-    return fc.oneof({ weight: 6, arbitrary: known }, { weight: 1, arbitrary: anything });
-  }
-  /** fetch refuses what HTTP cannot carry; the rest goes out as it is. */
-  const sendable = (text: string) => text.replace(/[^\x21-\x7e\x80-\xff]/g, "").slice(0, 4_000);
-
-  it("is refused where the database could not hold it: years, and long names in few characters", async () => {
+describe("input of a hostile client", () => {
+  it("is refused if the database could not store it: years out of range, and names that are too long in bytes", async () => {
     const authorization = `Bearer ${await api.key(["owner"])}`;
     const times = ["0000-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"];
     for (const path of ["/v1/audit", "/v1/usage", "/v1/runs"]) {
@@ -448,7 +347,7 @@ describe("what a hostile client sends", () => {
     await expectProblem(response, 400, "a long name");
   });
 
-  /** Routes that take a cursor, by their schemas. */
+  /** Routes that accept a cursor, according to their schemas. */
   const paged = () =>
     walk().flatMap((walked) => {
       const query = walked.route.query;
@@ -458,43 +357,7 @@ describe("what a hostile client sends", () => {
       return cursor === undefined ? [] : [{ walked, cursor }];
     });
 
-  /** As it stands in an address, so that what is no Unicode can be sent too. */
-  const escaped = (cursor: string) =>
-    cursor.isWellFormed() ? encodeURIComponent(cursor) : cursor.replaceAll("\ud800", "%ED%A0%80");
-
-  /** A cursor of ours with one part of it spoilt, or cut, or grown. */
-  function spoilt(cursor: string): string[] {
-    const spoils = [
-      "",
-      "0",
-      "-1",
-      "9".repeat(15),
-      "9".repeat(17),
-      "9".repeat(40),
-      "1e3",
-      "NaN",
-      "\0",
-      "\ud800",
-      "１",
-      "é",
-      "'",
-    ];
-    const parts = cursor.split("-");
-    const without = [
-      cursor.slice(0, -1),
-      cursor.slice(1),
-      `${cursor}-`,
-      `-${cursor}`,
-      `${cursor}-0`,
-      cursor.toUpperCase(),
-    ];
-    // An id has parts of one kind: its first and last ones do.
-    const places = [...new Set([0, 1, parts.length - 1])].filter((at) => at < parts.length);
-    const changed = places.flatMap((at) => spoils.map((spoil) => parts.with(at, spoil).join("-")));
-    return [...without, Buffer.from(cursor).toString("base64url"), cursor.repeat(40), ...changed];
-  }
-
-  it("as a cursor, broken or of another route, is refused or ends a list, on every route that takes one", async () => {
+  it("as a cursor, broken or of another route, is refused or ends a list, on every route with a cursor", async () => {
     const owner = await api.client("owner");
     const second = { ...adasWork, key: "bea", by: ["bea"], label: "Bea", sources: ["Bea.zip"] };
     const settings = { definition: own.definition, rubric: classRubric as never, late: null, language: null };
@@ -510,7 +373,7 @@ describe("what a hostile client sends", () => {
       const query = `${path.includes("?") ? "&" : "?"}limit=1${cursor === null ? "" : `&cursor=${escaped(cursor)}`}`;
       return await send(walked, token, path + query);
     };
-    // Of the lists that have one page here.
+    // Cursors of lists that have only one page here.
     const real = new Map<RouteName, string>([
       ["listCalls", "1-1-1-a"],
       ["listToolCalls", "1-1-a-1-1"],
@@ -525,11 +388,11 @@ describe("what a hostile client sends", () => {
         readonly items: readonly Readonly<Record<string, unknown>>[];
         readonly next: string | null;
       };
-      // The cursor of a list that is read whole is the id of its last item.
+      // The cursor of a list with one page is the id of its last item.
       const [last] = items;
       const cursor = next ?? real.get(walked.name) ?? (last?.id ?? last?.hash ?? last?.name ?? last?.try)?.toString();
       if (cursor === undefined) {
-        // Nothing is in such a list here, so no cursor names anything in it.
+        // The list is empty here, so no cursor is valid.
         expect(items, walked.name).toEqual([]);
         expect((await ask(walked, whole, own.run)).status, walked.name).toBe(400);
         continue;
@@ -561,7 +424,7 @@ describe("what a hostile client sends", () => {
           : fc.sample(fc.stringMatching(new RegExp(cursor.pattern)), { numRuns: 10, seed: 7 });
       const tried = new Set([...foreign, ...shaped, ...spoilt(real.get(walked.name) ?? "")]);
       for (const one of inTurn([...tried], turn, 4)) {
-        // Whoever may not know names has other cursors in a class.
+        // A caller without access to names gets other cursors in a class.
         for (const token of walked.url.startsWith("/v1/batches") ? [whole, narrow] : [whole]) {
           const response = await ask(walked, token, one);
           const text = await response.text();
@@ -573,18 +436,19 @@ describe("what a hostile client sends", () => {
     }
   });
 
-  it("never makes a 5xx and never hangs, on any route; memory stays flat", async () => {
-    // ops and owner at once: nothing is stopped at the door. What ends its own key is left out.
+  it("causes no 5xx and no hanging request on any route, and no growing memory", async () => {
+    // The key has the roles ops and owner, so every request reaches its handler. Routes that end the key are left out.
     const secrets = [await api.key(["owner", "ops"]), await api.key(["owner", "ops"], "strangers")];
     const left: RouteName[] = ["logOut", "revokeKey", "deleteUser", "updateUser"];
     const walked = walk().filter(({ name }) => !left.includes(name));
     const rounds = inject("thorough") ? 8 : 2;
+    const real = [own.run, own.definition, own.file, askingWorkflow];
     let settled = 0;
     for (let round = 0; round < 3; round += 1) {
       for (const one of walked) {
         const { route, method, name } = one;
         const query =
-          route.query === undefined ? fc.dictionary(hostileText, hostileText, { maxKeys: 2 }) : near(route.query);
+          route.query === undefined ? fc.dictionary(hostileText, hostileText, { maxKeys: 2 }) : near(route.query, real);
         const param = fc.oneof(
           hostileText,
           fc.constantFrom(own.run, own.definition, String(own.ask), own.file, "0", "99999999999999999999"),
@@ -593,7 +457,7 @@ describe("what a hostile client sends", () => {
           route.body === undefined
             ? hostileJson
             : fc.oneof(
-                { weight: 3, arbitrary: near(route.body).map((value) => JSON.stringify(value)) },
+                { weight: 3, arbitrary: near(route.body, real).map((value) => JSON.stringify(value)) },
                 { weight: 1, arbitrary: hostileJson },
               );
         await fc.assert(
@@ -607,7 +471,7 @@ describe("what a hostile client sends", () => {
               const path = route.path.replace(/\{\w+\}/g, encodeURIComponent(id.isWellFormed() ? id : "x"));
               const url = new URL(api.url + (path.includes("//") ? "/v1/runs/x" : path));
               for (const [key, value] of Object.entries((asked ?? {}) as Record<string, unknown>)) {
-                // Waiting is what long polls are for.
+                // Long polls would wait.
                 if (key === "waitMs") url.searchParams.append(key, "5");
                 else
                   for (const each of [value].flat())
@@ -627,7 +491,7 @@ describe("what a hostile client sends", () => {
                 ...(method === "GET" || text === undefined ? {} : { body: text }),
                 signal: AbortSignal.timeout(120_000),
               });
-              // A stream of an open run has no end.
+              // The stream of an open run does not end.
               if (name === "streamEvents" && response.ok) await response.body?.cancel();
               else await response.text();
               if (response.status >= 500 && name !== "getReady")

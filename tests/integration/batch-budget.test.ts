@@ -1,4 +1,4 @@
-/** The budget of a batch: never exceeded, and no student's run is ended by it. On both backends, with a real GRADE that costs money. */
+/** The budget of a batch is never exceeded, and it ends no student's run. Both backends, with a real GRADE that costs money. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { gradableClass, gradingFlow, gradingScript } from "../support/graded-class.ts";
 import { type Backend, type Mill, startMill } from "../support/mill.ts";
@@ -6,14 +6,14 @@ import { redisAvailable } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
 const withRedis = await redisAvailable("the budget of a batch, on Redis");
-/** A model of the catalogue that costs something, with replies of at most so many tokens. */
+/** A model with a price in the catalogue, and with replies of a bounded number of tokens. */
 const head = "---\nsettings: { model: gpt-4o-mini, maxOutputTokens: 400 }\ngrade: { twice: never }\n---\n";
 const works = 8;
 
 const backends: Backend[] = withRedis ? ["postgres", "redis"] : ["postgres"];
 
-describe.each(backends)("on %s", (backend) => {
-  /** What has no part in the queue; on both in the soak. */
+describe.each(backends)("a batch with a cost limit on %s", (backend) => {
+  /** Cases without a part in the queue run on one backend, and in the soak on both. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -21,10 +21,10 @@ describe.each(backends)("on %s", (backend) => {
   });
   afterAll(() => mill?.close());
 
-  it("runs are held, the batch is paused with the reason, and a raised cap finishes everything with nothing repeated", async () => {
+  it("pauses with its reason while its runs wait, and a raised limit finishes everything without repeated calls", async () => {
     const store = mill.store.as("default");
     const definition = gradingFlow("Judge it", head);
-    // What one work costs, from a class of one.
+    // The cost of one submission, measured with a class of one.
     const one = await store.batches.save(await gradableClass(store, 1, { key: "one", definition }));
     await until(async () => (await store.batches.get(one.id))?.counts.succeeded === 1);
     const price = (await store.batches.get(one.id))?.spent.nanodollars ?? 0;
@@ -37,7 +37,7 @@ describe.each(backends)("on %s", (backend) => {
       await gradableClass(store, works, { key: "many", definition, budget, concurrency: 3 }),
     );
     await until(async () => (await store.batches.get(id))?.state.is === "paused");
-    // A call that finds only reserved money waits a moment, and is held or made once the others are paid for.
+    // A call that finds only reserved money waits a moment. It is sent or delayed after the other calls are paid.
     await until(async () => {
       const found = await store.batches.get(id);
       return (
@@ -73,52 +73,49 @@ describe.each(backends)("on %s", (backend) => {
     expect((await store.batches.works(id)).works.every(({ tries }) => tries === 1)).toBe(true);
   });
 
-  once(
-    "a class without a cap gets one while its calls are under way: it holds from then on, with what was spent before",
-    async () => {
-      const store = mill.store.as("default");
-      const definition = gradingFlow("Judge it", head);
-      const known = await store.batches.get((await store.batches.list({ key: "one" })).batches[0]?.id ?? "");
-      const price = known?.spent.nanodollars ?? 0;
-      const asked = mill.requests().length;
-      const { id } = await store.batches.save(
-        await gradableClass(store, works, { key: "later", definition, concurrency: 2 }),
-      );
-      await until(async () => ((await store.batches.get(id))?.counts.succeeded ?? 0) >= 2);
-      const free = await store.batches.get(id);
-      expect(free?.budget).toMatchObject({ cap: { nanodollars: null } });
-      expect(free?.budget?.spent.nanodollars).toBeGreaterThanOrEqual(2 * price);
-      // Less than a worst case is left beside what two calls may have reserved at this moment.
-      const cap = Math.round((free?.budget?.spent.nanodollars ?? 0) + 0.5 * price);
-      await store.batches.setBudget(id, { nanodollars: cap, tokens: null });
-      const set = (await store.batches.get(id))?.budget;
-      const used = (set?.spent.nanodollars ?? 0) + (set?.reserved.nanodollars ?? 0);
-      await until(async () => {
-        const found = await store.batches.get(id);
-        return found?.state.is === "paused" && found.counts.running === found.counts.parked;
-      });
-      const held = await store.batches.get(id);
-      expect(held).toMatchObject({ state: { is: "paused", by: "budget" }, counts: { failed: 0 } });
-      expect(held?.counts.succeeded).toBeLessThan(works);
-      expect(held?.budget?.spent.nanodollars).toBeLessThanOrEqual(Math.max(cap, used));
-      expect(held?.budget?.spent.nanodollars).toBe(held?.spent.nanodollars);
+  once("gets a first limit during open calls, which then applies and counts earlier costs", async () => {
+    const store = mill.store.as("default");
+    const definition = gradingFlow("Judge it", head);
+    const known = await store.batches.get((await store.batches.list({ key: "one" })).batches[0]?.id ?? "");
+    const price = known?.spent.nanodollars ?? 0;
+    const asked = mill.requests().length;
+    const { id } = await store.batches.save(
+      await gradableClass(store, works, { key: "later", definition, concurrency: 2 }),
+    );
+    await until(async () => ((await store.batches.get(id))?.counts.succeeded ?? 0) >= 2);
+    const free = await store.batches.get(id);
+    expect(free?.budget).toMatchObject({ cap: { nanodollars: null } });
+    expect(free?.budget?.spent.nanodollars).toBeGreaterThanOrEqual(2 * price);
+    // The rest is less than a worst case beside the reservations of two calls.
+    const cap = Math.round((free?.budget?.spent.nanodollars ?? 0) + 0.5 * price);
+    await store.batches.setBudget(id, { nanodollars: cap, tokens: null });
+    const set = (await store.batches.get(id))?.budget;
+    const used = (set?.spent.nanodollars ?? 0) + (set?.reserved.nanodollars ?? 0);
+    await until(async () => {
+      const found = await store.batches.get(id);
+      return found?.state.is === "paused" && found.counts.running === found.counts.parked;
+    });
+    const held = await store.batches.get(id);
+    expect(held).toMatchObject({ state: { is: "paused", by: "budget" }, counts: { failed: 0 } });
+    expect(held?.counts.succeeded).toBeLessThan(works);
+    expect(held?.budget?.spent.nanodollars).toBeLessThanOrEqual(Math.max(cap, used));
+    expect(held?.budget?.spent.nanodollars).toBe(held?.spent.nanodollars);
 
-      await store.batches.setBudget(id, { nanodollars: null, tokens: null });
-      await mill.queues.enqueue((await store.batches.resume(id)).jobs);
-      await until(async () => (await store.batches.get(id))?.counts.succeeded === works);
-      const done = await store.batches.get(id);
-      expect(done).toMatchObject({ spent: { calls: works }, budget: { reserved: { nanodollars: 0 } } });
-      expect(done?.budget?.spent.nanodollars).toBe(done?.spent.nanodollars);
-      expect(mill.requests().length - asked).toBe(works);
-    },
-  );
+    await store.batches.setBudget(id, { nanodollars: null, tokens: null });
+    await mill.queues.enqueue((await store.batches.resume(id)).jobs);
+    await until(async () => (await store.batches.get(id))?.counts.succeeded === works);
+    const done = await store.batches.get(id);
+    expect(done).toMatchObject({ spent: { calls: works }, budget: { reserved: { nanodollars: 0 } } });
+    expect(done?.budget?.spent.nanodollars).toBe(done?.spent.nanodollars);
+    expect(mill.requests().length - asked).toBe(works);
+  });
 
-  once("money that is only reserved is waited for: the batch is not paused", async () => {
+  once("waits for reserved money that may be released, and does not pause", async () => {
     const store = mill.store.as("default");
     const definition = gradingFlow("Judge it", head);
     const price = (await store.batches.list({ key: "one" })).batches[0];
     const known = await store.batches.get(price?.id ?? "");
-    // Enough for all, and for no more than a few worst cases at once.
+    // The limit is enough for all calls, but only for a few worst cases at the same time.
     const budget = { nanodollars: (known?.spent.nanodollars ?? 0) * (works + 6), tokens: null };
     const { id } = await store.batches.save(
       await gradableClass(store, works, { key: "tight", definition, budget, concurrency: works }),
@@ -127,7 +124,7 @@ describe.each(backends)("on %s", (backend) => {
     expect(await store.batches.get(id)).toMatchObject({ state: { is: "open" }, spent: { calls: works } });
   });
 
-  once("a student's own cap ends that run, and holds nobody else", async () => {
+  once("ends a run at the student's own limit, and delays no other run", async () => {
     const store = mill.store.as("default");
     const definition = gradingFlow("Judge it", head);
     const settings = { run: { caps: { nanodollars: 1 } }, late: null, aiConsent: "any" as const, language: null };

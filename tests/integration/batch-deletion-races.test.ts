@@ -1,6 +1,6 @@
 /**
- * A batch is deleted while its runs are made, and the deletion is killed between any two statements. Deleted again, nothing of the batch is
- * left in any table.
+ * A batch is deleted while its runs are created, and the deletion is killed between any two statements. A repeated deletion leaves no
+ * row of the batch in any table.
  */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
@@ -41,7 +41,7 @@ async function query<Row extends object>(text: string, values: readonly unknown[
 const flow = definition({ main: onePrompt });
 let made = 0;
 
-/** One submission graded, one whose run was about to be made, one with a run that was cancelled while a request was on its way. */
+/** One graded submission, one before the creation of its run, and one with a run that was cancelled during a request. */
 async function halfGraded() {
   made += 1;
   const key = `class ${made}`;
@@ -76,7 +76,7 @@ async function halfGraded() {
 }
 type HalfGraded = Awaited<ReturnType<typeof halfGraded>>;
 
-/** A supervisor that read the try before the deletion, and makes its run now. */
+/** A supervisor that read the grading attempt before the deletion, and creates its run now. */
 const makeLate = ({ id, slow }: HalfGraded) =>
   tenant.runs
     .create({
@@ -85,7 +85,7 @@ const makeLate = ({ id, slow }: HalfGraded) =>
     })
     .catch(() => null);
 
-/** The reply of the request that was on its way. */
+/** The reply of the open request arrives. */
 const replyLate = ({ runs: [, runId = ""], call }: HalfGraded) =>
   saveCall(
     store.database,
@@ -96,7 +96,7 @@ const replyLate = ({ runs: [, runId = ""], call }: HalfGraded) =>
     },
   );
 
-/** Tables with a row that names the batch or one of its runs anywhere. */
+/** Tables with a row that names the batch or one of its runs. */
 async function tablesThatName({ id, runs }: HalfGraded): Promise<readonly string[]> {
   const tables = await query<{ name: string }>(
     "select table_name as name from information_schema.tables where table_schema = 'markmill' and table_type = 'BASE TABLE' order by 1",
@@ -119,7 +119,7 @@ async function expectNothingLeft(batch: HalfGraded): Promise<void> {
   expect(await tenant.batches.get(batch.id)).toBeNull();
 }
 
-/** Dies at a statement that is no part of a transaction. */
+/** Kills the process at a statement outside a transaction. */
 async function killedAtSingle(pool: Pool, at: number, when: "before" | "after", act: () => Promise<unknown>) {
   const plain = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
   let count = 0;
@@ -149,29 +149,32 @@ const kills = [
   { what: "a statement that deletes runs", kill: killedAtStatement, pool: hot },
 ];
 
-it.each(kills)("a deletion that is killed at $what leaves nothing when it is repeated", async ({ kill, pool }) => {
-  for (let at = 1; ; at += inject("thorough") ? 1 : 2) {
-    let deaths = 0;
-    // After a statement is before the next one.
-    for (const when of inject("thorough") ? (["before", "after"] as const) : (["after"] as const)) {
-      const batch = await halfGraded();
-      const { died } = await kill(pool(), at, when, () => tenant.batches.delete(batch.id));
-      if (died) deaths += 1;
-      // What goes on elsewhere between the two.
-      await admit(store, 1_000, { onSkipped: () => undefined });
-      if ((await tenant.runs.get(batch.slow)) !== null) await cancelRun(store, batch.slow, "enough");
-      if (at % 4 < 2) await replyLate(batch);
-      await tenant.batches.delete(batch.id);
-      await makeLate(batch);
-      if (at % 4 >= 2) await replyLate(batch);
-      expect(await tenant.runs.get(batch.slow), `${at} ${when}`).toBeNull();
-      await expectNothingLeft(batch);
+it.each(kills)(
+  "a deletion of a batch that is killed at $what leaves nothing when it is repeated",
+  async ({ kill, pool }) => {
+    for (let at = 1; ; at += inject("thorough") ? 1 : 2) {
+      let deaths = 0;
+      // The point after a statement is the point before the next one.
+      for (const when of inject("thorough") ? (["before", "after"] as const) : (["after"] as const)) {
+        const batch = await halfGraded();
+        const { died } = await kill(pool(), at, when, () => tenant.batches.delete(batch.id));
+        if (died) deaths += 1;
+        // Other processes work between the two deletions.
+        await admit(store, 1_000, { onSkipped: () => undefined });
+        if ((await tenant.runs.get(batch.slow)) !== null) await cancelRun(store, batch.slow, "enough");
+        if (at % 4 < 2) await replyLate(batch);
+        await tenant.batches.delete(batch.id);
+        await makeLate(batch);
+        if (at % 4 >= 2) await replyLate(batch);
+        expect(await tenant.runs.get(batch.slow), `${at} ${when}`).toBeNull();
+        await expectNothingLeft(batch);
+      }
+      if (deaths === 0) return expect(at).toBeGreaterThan(2);
     }
-    if (deaths === 0) return expect(at).toBeGreaterThan(2);
-  }
-});
+  },
+);
 
-it("a run that is made at any moment of the deletion goes with it, or is not made", async () => {
+it("a run that is created at any moment of the deletion is deleted with the batch, or is not created", async () => {
   for (let at = 1; ; at += 1) {
     const batch = await halfGraded();
     const plain = calm().query.bind(calm()) as (...args: unknown[]) => Promise<unknown>;
@@ -186,7 +189,7 @@ it("a run that is made at any moment of the deletion goes with it, or is not mad
     const deleted = await tenant.batches.delete(batch.id).catch((error: unknown) => error);
     calm().query = plain as unknown as Pool["query"];
     if (deleted !== true) {
-      // The run was first: it is open, and the class stays until it has ended.
+      // The run was created first. It is open, so the class stays until the run has ended.
       expect(deleted).toMatchObject({ code: "STORE_RUN_OPEN" });
       await cancelRun(store, batch.slow, "enough");
       expect(await tenant.batches.delete(batch.id)).toBe(true);

@@ -1,4 +1,4 @@
-// What becomes of grades when a class changes under them: another rubric, other works, other people. On a real store, without workers.
+// Grades of a class that changes: another rubric, other submissions, other students. On a real store, without workers.
 import type { Rubric } from "@markmill/grading";
 import { describe, expect, it } from "vitest";
 import { classOf, classRubric, endWithGrade, gradeWith, memberOf } from "../support/class.ts";
@@ -25,7 +25,7 @@ const [tests, style] = classRubric.criteria;
 const smaller = { criteria: [tests, { ...style, points: 2 }] } as Rubric;
 
 describe("another rubric", () => {
-  it("takes no points from grades by the old one, until they are graded anew", async () => {
+  it("changes no points of existing grades until the submissions are graded again", async () => {
     const batch = await classOf(tenant, flow, 3, { concurrency: 2 });
     const { id } = await tenant.batches.save(batch);
     await admit();
@@ -40,7 +40,7 @@ describe("another rubric", () => {
     await expect(
       tenant.batches.record(id, { work: memberOf(1).key, kind: "released", by: "ada" }),
     ).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
-    // The third had not begun: it is graded by the new one.
+    // The third submission had not started, so it is graded by the new rubric.
     await admit();
     await endAll(id, { tests: 6, style: 1 });
     expect(await workOf(id, 3)).toMatchObject({ grade: { outcome: { is: "graded" }, total: 7, most: 8 } });
@@ -48,13 +48,13 @@ describe("another rubric", () => {
     await admit();
     await endAll(id, { tests: 5, style: 2 });
     expect(await workOf(id, 1)).toMatchObject({ grade: { outcome: { is: "graded" }, total: 7 } });
-    // The old rubric again: what was graded by it counts again, what was graded by the other does not.
+    // After a return to the old rubric its grades count again, and those of the other rubric do not.
     await tenant.batches.save(batch);
     expect(await workOf(id, 2)).toMatchObject({ grade: { outcome: { is: "graded" }, total: 9 } });
     expect(await workOf(id, 3)).toMatchObject({ grade: { outcome: { is: "needs human" }, total: null } });
   });
 
-  it("is not brought in by a regrade", async () => {
+  it("is not applied by a regrade", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
     await admit();
     await endAll(id);
@@ -67,13 +67,13 @@ describe("another rubric", () => {
   });
 });
 
-describe("works that are no longer handed in", () => {
-  it("stop counting when all works are saved, and count again when they are back", async () => {
+describe("withdrawn submissions", () => {
+  it("stop counting when all submissions are saved, and count again when they return", async () => {
     const batch = await classOf(tenant, flow, 3, { concurrency: 2 });
     const { id } = await tenant.batches.save(batch);
     await admit();
     await endAll(id);
-    // A part says nothing of the rest.
+    // A partial save changes no other submission.
     expect(await tenant.batches.save({ ...batch, works: batch.works.slice(0, 1) })).not.toHaveProperty("dropped");
     expect((await workOf(id, 2))?.counts).toBe(true);
     const fewer = { ...batch, works: batch.works.slice(0, 1), whole: true };
@@ -81,17 +81,17 @@ describe("works that are no longer handed in", () => {
     expect(await tenant.batches.save(fewer)).toMatchObject({ dropped: 0 });
     expect(await workOf(id, 2)).toMatchObject({ counts: false, standing: { is: "not counted" } });
     expect((await tenant.batches.get(id))?.counts).toMatchObject({ works: 3, succeeded: 1, notCounted: 2, waiting: 0 });
-    // What waited begins no more.
+    // Waiting submissions that were withdrawn start no more.
     expect(await admit()).toMatchObject({ admitted: 0 });
     expect(await tenant.batches.save({ ...batch, whole: true })).toMatchObject({ dropped: 0, added: 0 });
     expect(await workOf(id, 2)).toMatchObject({ counts: true, tries: 1, grade: { total: 9 } });
     expect(await admit()).toMatchObject({ admitted: 1 });
-    // None at all is all of none.
+    // A whole save without submissions withdraws all of them.
     expect(await tenant.batches.save({ ...batch, works: [], whole: true })).toMatchObject({ dropped: 3 });
   });
 });
 
-it("a verdict of a try that no longer stands is refused", async () => {
+it("a verdict of a replaced grading attempt is refused", async () => {
   const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
   await admit();
   await endAll(id);
@@ -104,7 +104,7 @@ it("a verdict of a try that no longer stands is refused", async () => {
   expect(await tenant.batches.record(id, { ...seen, try: 2 })).toMatchObject({ try: 2 });
 });
 
-it("runs that wait for a person take no place from another batch", async () => {
+it("runs that wait for a person take no slot from another batch", async () => {
   await tenant.batches.save(await classOf(tenant, flow, 4, { key: "stuck", concurrency: 2 }));
   expect(await admit(2)).toMatchObject({ admitted: 2 });
   await tenant.batches.save(await classOf(tenant, flow, 2, { key: "other" }));
@@ -115,7 +115,7 @@ it("runs that wait for a person take no place from another batch", async () => {
   expect(await admit(2)).toMatchObject({ admitted: 2 });
 });
 
-it("an open fork keeps its own batch from being deleted, and no other", async () => {
+it("an open fork prevents the deletion of its own batch, and of no other", async () => {
   const ids: string[] = [];
   for (const key of ["one", "two"]) {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1, { key }));

@@ -1,4 +1,4 @@
-// Who is who when the keys of a class change: marks, releases and paid runs stay with the people. On a real store, without workers.
+// Identity of students when the keys of a class change: marks, releases and paid runs stay with the students. Real store, no workers.
 import { describe, expect, it } from "vitest";
 import { classOf, endWithGrade, gradeWith, workOf } from "../support/class.ts";
 import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
@@ -39,7 +39,7 @@ const saved = async (more: Partial<NewBatch>): Promise<NewBatch> => ({
   ...more,
 });
 
-/** Two students with an override and a release each. */
+/** Two students, each with an override and a release. */
 async function gradedClass(more: Partial<NewBatch> = {}): Promise<string> {
   const { id } = await tenant.batches.save(
     await saved({
@@ -62,7 +62,7 @@ const kept = {
 };
 
 describe("a roster that gains a column", () => {
-  it("keeps overrides, releases and runs: nothing is graded again", async () => {
+  it("keeps overrides, releases and runs, and grades nothing again", async () => {
     const id = await gradedClass();
     const again = await saved({
       members: numbered,
@@ -78,9 +78,9 @@ describe("a roster that gains a column", () => {
       { key: "alan@x.org", id: "1002" },
     ]);
     expect(await admit()).toMatchObject({ admitted: 0 });
-    // Twice is once.
+    // A repeated save changes nothing.
     expect(await tenant.batches.save(again)).toMatchObject({ added: 0, changed: 0, dropped: 0 });
-    // The old roster again.
+    // The old roster is saved again.
     expect(
       await tenant.batches.save(
         await saved({ members: [ada, alan], works: [await handedIn("ada@x.org#1", ["ada@x.org"], "a")] }),
@@ -88,7 +88,7 @@ describe("a roster that gains a column", () => {
     ).toMatchObject({ added: 0, dropped: 1 });
   });
 
-  it("keeps them, too, when the class is sent in pieces that name people and works by the new keys", async () => {
+  it("keeps them also if the class is sent in pieces that use the new keys", async () => {
     const id = await gradedClass();
     const part = { ...(await saved({ members: [], works: [] })), whole: false };
     await tenant.batches.save({ ...part, members: numbered });
@@ -108,7 +108,7 @@ describe("a roster that gains a column", () => {
 
 it("a kill between any two statements of a save leaves the old class or the new one, and the same save continues", async () => {
   const id = await gradedClass();
-  // Keys change, a work changes, a student joins, and one submission is no longer handed in.
+  // Keys change, a submission changes, a student joins, and one submission is withdrawn.
   const grace = { key: "1003", id: "1003", name: "Grace Hopper" };
   const next = await saved({
     members: [...numbered, grace],
@@ -143,7 +143,7 @@ it("a kill between any two statements of a save leaves the old class or the new 
     { key: "ada@x.org#1", counts: true, tries: 2 },
     { key: "alan@x.org#1", counts: false, tries: 1 },
   ]);
-  // Killed when all of it is stored, before anybody was told: the same save changes nothing and doubles nothing.
+  // The process was killed after the last statement and before its answer. The same save changes and doubles nothing.
   const { died } = await killedAtStatement(store.database.calm, seen.length, "after", () => tenant.batches.save(next));
   expect(died).toBe(true);
   expect(await dump()).toEqual(after);
@@ -151,11 +151,11 @@ it("a kill between any two statements of a save leaves the old class or the new 
   expect(await dump()).toEqual(after);
 });
 
-describe("group work", () => {
+describe("a group submission", () => {
   const team = async (key: string, group: string, by: readonly string[], content = "team") =>
     await handedIn(key, by, content, { group });
 
-  it("stays with its people when the group is renamed, and when somebody joins", async () => {
+  it("stays with its students when the group is renamed or a student joins", async () => {
     const by = ["ada@x.org", "alan@x.org"];
     const id = await gradedClass({ works: [await team("Team Blue#1", "Team Blue", by)] });
     const renamed = await saved({ members: [ada, alan], works: [await team("Team Red#1", "Team Red", by)] });
@@ -170,7 +170,7 @@ describe("group work", () => {
     expect(await works(id)).toMatchObject([{ key: "Team Blue#1", by: [...by, "grace"], ...kept }]);
   });
 
-  it("never takes the work of other people because the key is the same", async () => {
+  it("never takes the submission of other students because its key is the same", async () => {
     const id = await gradedClass();
     const swapped = await saved({
       members: [ada, alan],
@@ -183,7 +183,7 @@ describe("group work", () => {
   });
 });
 
-describe("a member who could be somebody else", () => {
+describe("a student who may be another person", () => {
   const stranger = { key: "1001", id: "1001", name: "Grace Hopper" };
   const numberedClass = async () =>
     await gradedClass({
@@ -201,7 +201,7 @@ describe("a member who could be somebody else", () => {
     expect(await members(id)).toMatchObject([{ name: "Ada Lovelace" }]);
   });
 
-  it("is the stored one, or somebody new, as a person says", async () => {
+  it("becomes the stored student or a new one, as the teacher decides", async () => {
     const id = await numberedClass();
     const work = await handedIn("1001#1", ["1001"], "a");
     await tenant.batches.save(
@@ -211,7 +211,7 @@ describe("a member who could be somebody else", () => {
       { key: "1001#1", by: ["1001"], counts: false, grade: { overrides: [{ points: 1 }] } },
       { key: "1001#1 (2)", by: ["1001 (2)"], counts: true, label: "new", grade: null },
     ]);
-    // Known from now on.
+    // The decision is stored and applies to later saves.
     expect(await tenant.batches.save(await saved({ members: [stranger], works: [work] }))).toMatchObject({ added: 0 });
     await tenant.batches.save(
       await saved({ members: [{ ...stranger, name: "Ada King", was: "1001" }], works: [work] }),
@@ -221,10 +221,10 @@ describe("a member who could be somebody else", () => {
   });
 });
 
-it("a batch of an earlier version with keys of groups and addresses goes on", async () => {
+it("a batch of an earlier version with keys of groups and addresses continues", async () => {
   const by = ["ada@x.org", "alan@x.org"];
   const id = await gradedClass({ works: [await handedIn("Team Blue#1", by, "team", { group: "Team Blue" })] });
-  // As the columns stand after the migration.
+  // These are the columns after the migration.
   await store.database.calm.query("update batch_works set counts_for = null, called = null");
   await store.database.calm.query("update batch_members set aliases = '{}'");
   const now = await saved({
@@ -235,7 +235,7 @@ it("a batch of an earlier version with keys of groups and addresses goes on", as
   expect(await works(id)).toMatchObject([{ key: "Team Blue#1", by, countsFor: by, ...kept }]);
 });
 
-it("a work that needs a decision needs a human and is not run, and goes on when it is decided", async () => {
+it("a submission that needs a decision needs a human, is not run, and continues after the decision", async () => {
   const work = await handedIn("ada@x.org#1", ["ada@x.org"], "a");
   const hash = work.content.is === "taken" ? work.content.hash : "";
   const waiting = {
@@ -252,7 +252,7 @@ it("a work that needs a decision needs a human and is not run, and goes on when 
   const say = (more: object) => tenant.batches.record(id, { work: work.key, by: "prof", ...more } as never);
   await expect(say({ kind: "released" })).rejects.toThrow();
   await expect(say({ kind: "reviewed" })).rejects.toThrow(/no one has decided which submission counts/);
-  // A mark belongs to the content that the person named, and stands when this content counts.
+  // A mark belongs to the content that the teacher named. It counts when this content counts.
   await say({ kind: "override", criterion: "style", points: 1, reason: "so" });
   await tenant.batches.save(await saved({ members: [ada], works: [work] }));
   await gradeAll(id);

@@ -1,4 +1,4 @@
-// A class that was begun with the wrong model, script or parameters, and goes on with the right one. On a real store, without workers.
+// A class that started with the wrong model, script or parameters, and continues with the right one. Real store, no workers.
 import { expect, it } from "vitest";
 import { classOf, memberOf } from "../support/class.ts";
 import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
@@ -23,7 +23,7 @@ function withModel(batch: NewBatch, model: string, script: string | null = null)
 const lastRun = async (id: string, number: number) =>
   (await tenant.batches.work(id, memberOf(number).key))?.try?.runId ?? "";
 
-/** As if the model had been asked: the request is paid, under way, or without a reply. */
+/** Records a model request as paid, open, or without a reply. */
 async function ask(runId: string, state: "paid" | "open" | "unsure"): Promise<void> {
   const { rows } = await store.database.calm.query<{ id: number }>("select id from activities where run_id = $1", [
     runId,
@@ -56,7 +56,7 @@ async function stateOf(runId: string) {
   return rows[0];
 }
 
-it("works without a paid reply begin again with the corrected model, and paid replies are kept", async () => {
+it("submissions without a paid reply restart with the corrected model, and paid replies are kept", async () => {
   const batch = await classOf(tenant, flow, 4);
   const { id } = await tenant.batches.save(withModel(batch, "gpt-5-mimi"));
   await admit();
@@ -76,11 +76,11 @@ it("works without a paid reply begin again with the corrected model, and paid re
   expect((await tenant.batches.get(id))?.counts).toMatchObject({ running: 4, failed: 0 });
   const started = await tenant.runs.history(now[3] as string);
   expect(JSON.stringify(started)).toContain('"AI_MODEL_NAME":"gpt-5-mini"');
-  // Twice is once.
+  // A repeated save changes nothing.
   expect(await tenant.batches.save(withModel(batch, "gpt-5-mini"))).toMatchObject({ restarted: 0, kept: 1 });
 });
 
-it("a request that was under way is kept at first, and restarted by the next save when its worker is gone", async () => {
+it("an open request is kept at first, and the next save restarts it after its worker was lost", async () => {
   const batch = await classOf(tenant, flow, 1);
   const { id } = await tenant.batches.save(withModel(batch, "gpt-5-mimi"));
   await admit();
@@ -90,7 +90,7 @@ it("a request that was under way is kept at first, and restarted by the next sav
   expect(await tenant.batches.save(withModel(batch, "gpt-5-mini"))).toMatchObject({ restarted: 1 });
 });
 
-it("works with replies of a script alone begin again with the corrected model", async () => {
+it("submissions with replies of a script alone restart with the corrected model", async () => {
   const batch = await classOf(tenant, flow, 1);
   const { id } = await tenant.batches.save(withModel(batch, "scripted", "wrong.yaml"));
   await admit();
@@ -101,7 +101,7 @@ it("works with replies of a script alone begin again with the corrected model", 
   });
 });
 
-it("a run that failed because the endpoint refused its request begins again, also with the same settings", async () => {
+it("a run that failed because the endpoint refused its request restarts, also with the same settings", async () => {
   const batch = await classOf(tenant, flow, 3);
   const { id } = await tenant.batches.save(withModel(batch, "gpt-5-mini"));
   await admit();
@@ -122,7 +122,7 @@ it("a run that failed because the endpoint refused its request begins again, als
   expect((await tenant.batches.get(id))?.counts).toMatchObject({ waiting: 1, failed: 1, running: 1 });
 });
 
-it("other settings for a class without its files restart the same works, and a resume leaves replaced runs alone", async () => {
+it("other settings for a class without files restart the same submissions, and a resume leaves replaced runs unchanged", async () => {
   const batch = await classOf(tenant, flow, 2);
   const { id } = await tenant.batches.save(withModel(batch, "gpt-5-mimi"));
   await admit();

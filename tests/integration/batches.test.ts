@@ -1,13 +1,11 @@
-// Batches on a real store, without workers: runs are made by admission and ended by hand.
-import { beforeEach, describe, expect, it } from "vitest";
+// Batches on a real store, without workers: the test starts the runs and ends them.
+import { describe, expect, it } from "vitest";
 import { classOf, endWithGrade, gradeWith, memberOf, workOf } from "../support/class.ts";
 import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
 import { migratedDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   admitWorks,
   cancelRun,
-  deleteOldBatches,
-  deleteOldRuns,
   deleteOrphans,
   getRun,
   type NewBatch,
@@ -16,7 +14,6 @@ import {
   type Store,
   type TenantStore,
 } from "../support/store.ts";
-import { until } from "../support/until.ts";
 import { chain, definition, onePrompt } from "./store-programs.ts";
 
 let database: TestDatabase;
@@ -38,8 +35,8 @@ const runsOf = async (id: string) =>
   (await tenant.batches.works(id, {}, { limit: 200 })).works.map((work) => work.try?.runId ?? "");
 const countsOf = async (id: string) => (await tenant.batches.get(id))?.counts;
 
-describe("saving", () => {
-  it("twice is once", async () => {
+describe("saving a batch", () => {
+  it("a batch that is saved twice exists once", async () => {
     const batch = await classOf(tenant, flow, 5);
     const first = await tenant.batches.save(batch);
     expect(first).toMatchObject({ created: true, added: 5, changed: 0, otherDefinition: 0 });
@@ -51,7 +48,7 @@ describe("saving", () => {
     expect(await count("batches")).toBe(1);
   });
 
-  it("at the same time by several is once", async () => {
+  it("a batch that is saved five times in parallel exists once", async () => {
     const batch = await classOf(tenant, flow, 20);
     const saved = await Promise.all(Array.from({ length: 5 }, () => tenant.batches.save(batch)));
     expect(new Set(saved.map(({ id }) => id)).size).toBe(1);
@@ -59,7 +56,7 @@ describe("saving", () => {
     expect(await count("batch_runs")).toBe(20);
   });
 
-  it("a work whose content changed gets one new try, and no other does", async () => {
+  it("a changed submission gets one new grading attempt, and no other submission does", async () => {
     const batch = await classOf(tenant, flow, 4);
     const { id } = await tenant.batches.save(batch);
     await admit();
@@ -74,11 +71,11 @@ describe("saving", () => {
       [1, "first", "succeeded", 9],
       [2, "content", "waiting", null],
     ]);
-    // What was said of other content is not what stands of this one.
+    // Results for the old content do not count for the new content.
     expect(await tenant.batches.work(id, memberOf(2).key)).toMatchObject({ proposal: null, grade: null, tries: 2 });
   });
 
-  it("a try that has not begun takes the new content; one that runs is ended and replaced", async () => {
+  it("a waiting grading attempt takes the changed content, and a running attempt is cancelled and replaced", async () => {
     const batch = await classOf(tenant, flow, 2, { concurrency: 1 });
     const { id } = await tenant.batches.save(batch);
     await admit();
@@ -105,7 +102,7 @@ describe("saving", () => {
     );
   });
 
-  it("a work without content gets no run and is ungradable; one that does not count waits for nothing", async () => {
+  it("a submission without content is ungradable and gets no run, and one that does not count gets no run", async () => {
     const batch = await classOf(tenant, flow, 4);
     const [one, two, three, four] = batch.works as [never, never, never, never];
     const { id } = await tenant.batches.save({
@@ -128,7 +125,7 @@ describe("saving", () => {
     });
   });
 
-  it("what it names must be there: blobs, and the members whose works they are", async () => {
+  it("a batch is refused if a blob or a student that it names does not exist", async () => {
     const batch = await classOf(tenant, flow, 1);
     const [work] = batch.works;
     const lost = { ...work, content: { ...work?.content, hash: "0".repeat(64) } };
@@ -148,7 +145,7 @@ describe("saving", () => {
     expect(await count("batches")).toBe(0);
   });
 
-  it("hostile text in names and contents is kept as it can be", async () => {
+  it("hostile text in names and keys is stored and found again", async () => {
     const hostile = 'Robert\0"); drop table runs;-- \ud800 \u202e';
     const batch = await classOf(tenant, flow, 1);
     const members = [{ ...memberOf(1), name: hostile }];
@@ -160,7 +157,7 @@ describe("saving", () => {
     });
   });
 
-  it("another definition counts for what has not begun; what was graded by the other one is told", async () => {
+  it("another definition applies to waiting submissions, and the number graded by the old one is reported", async () => {
     const batch = await classOf(tenant, flow, 3, { concurrency: 1 });
     const { id } = await tenant.batches.save(batch);
     await admit();
@@ -175,7 +172,7 @@ describe("saving", () => {
     expect(hashes).toEqual([flow.hash, other.hash, other.hash]);
   });
 
-  it("members who come later get pseudonyms of their own, and nobody's changes", async () => {
+  it("students who are added later get new pseudonyms, and no other pseudonym changes", async () => {
     const batch = await classOf(tenant, flow, 3);
     const { id } = await tenant.batches.save(batch);
     const before = (await tenant.batches.members(id)).members;
@@ -185,7 +182,7 @@ describe("saving", () => {
     expect(new Set(after.map(({ pseudonym }) => pseudonym)).size).toBe(5);
   });
 
-  it("its blobs are kept for as long as it is there", async () => {
+  it("the blobs of a batch are kept until it is deleted", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 3));
     await store.database.calm.query("update blobs set created_at = created_at - interval '3 days'");
     await deleteOrphans(store, 86_400_000);
@@ -196,8 +193,8 @@ describe("saving", () => {
   });
 });
 
-describe("admission", () => {
-  it("makes runs with labels, options and budget of the batch, and no name anywhere", async () => {
+describe("starting runs of a batch", () => {
+  it("runs have labels, options and budget of the batch, and no name of a student anywhere", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 2));
     await admit();
     const { works } = await tenant.batches.works(id);
@@ -215,7 +212,7 @@ describe("admission", () => {
     for (const { text } of texts) expect(text).not.toMatch(/Secretia|Hiddenson|s000/);
   });
 
-  it("a row of a table of runs begins with its own definition and values, on no files, and is no person's", async () => {
+  it("a row of a table starts with its own definition and values, without files and without a student", async () => {
     const other = definition({ main: chain(2) });
     await tenant.definitions.save(other);
     const rowOf = async (number: number, variables: Record<string, string>, hash: string): Promise<NewWork> => {
@@ -254,7 +251,7 @@ describe("admission", () => {
     await expect(tenant.batches.save({ ...batch, works: [nowhere] })).rejects.toThrow("There is no definition 000");
   });
 
-  it("never exceeds the concurrency, whoever looks at the same time", async () => {
+  it("the concurrency is never exceeded, although several processes start runs in parallel", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 40, { concurrency: 7 }));
     const other = await openStore({ url: database.url });
     const looks = [store, other, store, other].map((one) =>
@@ -275,7 +272,7 @@ describe("admission", () => {
     expect(await count("runs")).toBe(40);
   });
 
-  it("a batch of 5 that comes after one of 500 is not behind it", async () => {
+  it("a batch of 5 that is saved after one of 500 does not wait for it", async () => {
     const large = await tenant.batches.save(await classOf(tenant, flow, 100, { key: "large", concurrency: 500 }));
     await admit(8);
     const small = await tenant.batches.save(await classOf(tenant, flow, 5, { key: "small", concurrency: 500 }));
@@ -288,7 +285,7 @@ describe("admission", () => {
       await admit(8);
       expect((await rows("select 1 from runs where ended_at is null")).length).toBe(8);
     };
-    // Each place that is given up is the small one's, until both have as many.
+    // Each free slot goes to the small batch, until both have the same number.
     for (let ended = 1; ended <= 4; ended += 1) {
       await endOne(large.id);
       expect(await countsOf(small.id)).toMatchObject({ running: ended });
@@ -299,7 +296,7 @@ describe("admission", () => {
     expect(await countsOf(large.id)).toMatchObject({ running: 4, succeeded: 5, waiting: 91 });
   });
 
-  it("what was admitted and not made, or made and not enqueued, is found by the next look", async () => {
+  it("a run that was scheduled but not created, or created but not enqueued, is found by the next pass", async () => {
     await tenant.batches.save(await classOf(tenant, flow, 3, { concurrency: 2 }));
     const killed = (point: string) => ({
       failPoint: (at: string) => {
@@ -319,7 +316,7 @@ describe("admission", () => {
     expect(await count("runs")).toBe(2);
   });
 
-  it("a run that cannot be made is told of its work and holds no place", async () => {
+  it("a run that cannot be created is reported with its submission and holds no slot", async () => {
     const batch = await classOf(tenant, flow, 2, { concurrency: 1 });
     const { id } = await tenant.batches.save(batch);
     await store.database.calm.query("delete from blobs where hash = $1", [
@@ -339,7 +336,7 @@ describe("admission", () => {
   });
 });
 
-describe("a run that Postgres refuses to make", () => {
+describe("a run that Postgres refuses to create", () => {
   /** What the server says when a run is inserted. */
   const serverSays = (state: string, words: string) =>
     rows(`create or replace function markmill.says() returns trigger language plpgsql as
@@ -347,7 +344,7 @@ describe("a run that Postgres refuses to make", () => {
   const begin = () => rows("create trigger says before insert on runs for each row execute function markmill.says()");
   const end = () => rows("drop trigger says on runs");
 
-  it("for a reason that may pass is made later, and the submission is refused for none of them", async () => {
+  it("for a temporary reason is created later, and no submission is refused", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
     const hasty = await openStore({ url: database.url, patienceMs: 0 });
     await serverSays("40001", "begin");
@@ -384,7 +381,7 @@ describe("a run that Postgres refuses to make", () => {
     expect(await countsOf(id)).toMatchObject({ running: 1 });
   });
 
-  it("for another reason is refused with a code and words for a teacher; the log has the server's words", async () => {
+  it("for another reason is refused with a code and a message for the teacher; the log has the server's message", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
     await serverSays("22P02", 'invalid input syntax for type json: "}"');
     await begin();
@@ -404,10 +401,10 @@ describe("a run that Postgres refuses to make", () => {
   });
 });
 
-describe("pause, resume, cancel, retry, regrade", () => {
+describe("changes to a started batch", () => {
   const end = async (runId: string | undefined) => endWithGrade(store, runId ?? "", gradeWith({ tests: 5, style: 2 }));
 
-  it("a paused batch begins nothing, what runs goes on, and resuming begins the rest", async () => {
+  it("a paused batch starts nothing, running submissions finish, and a resume starts the rest", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 4, { concurrency: 2 }));
     await admit();
     await tenant.batches.pause(id, "wait for the new rubric");
@@ -422,7 +419,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect(await countsOf(id)).toMatchObject({ succeeded: 2, waiting: 0, running: 2 });
   });
 
-  it("cancelling ends the open runs and begins none; grades stand", async () => {
+  it("a cancelled batch ends its open runs and starts none, and its grades stay", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 5, { concurrency: 3 }));
     await admit();
     await end((await runsOf(id))[0]);
@@ -436,7 +433,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect((await tenant.batches.get(id))?.state).toEqual({ is: "cancelled", reason: "wrong export" });
   });
 
-  it("a run that was being made while its batch was cancelled is ended by the next look", async () => {
+  it("a run that was being created while its batch was cancelled is ended by the next pass", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
     const cancelling = () => void tenant.batches.cancel(id, "stop");
     await admit(10, { failPoint: (point) => (point === "created" ? cancelling() : undefined) });
@@ -445,7 +442,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect(await countsOf(id)).toMatchObject({ running: 0, failed: 1 });
   });
 
-  it("retry takes those that failed, and no grade that stands", async () => {
+  it("a retry restarts failed submissions only, and no submission with a grade", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 4));
     await admit();
     const runs = await runsOf(id);
@@ -462,16 +459,16 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect(await countsOf(id)).toMatchObject({ succeeded: 1, waiting: 2, running: 1 });
   });
 
-  it("regrade makes a new try of the chosen works with another definition; the old ones stay readable", async () => {
+  it("a regrade with another definition starts a new grading attempt, and the old attempts stay readable", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 3));
     await admit();
     const runs = await runsOf(id);
     for (const run of runs.slice(0, 2)) await end(run);
     const other = definition({ main: chain(1) });
     const keys = [1, 3].map((number) => memberOf(number).key);
-    // The third still runs.
+    // The third submission is still running.
     expect(await tenant.batches.regrade(id, { keys, definition: other })).toEqual({ works: [memberOf(1).key] });
-    // Until the new one is there, the old one stands.
+    // The old grade counts until the new one exists.
     expect(await tenant.batches.work(id, keys[0] ?? "")).toMatchObject({ proposal: { try: 1 }, grade: { total: 7 } });
     await admit();
     const [, second] = await tenant.batches.tries(id, keys[0] ?? "");
@@ -481,7 +478,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
     expect((await tenant.batches.tries(id, keys[0] ?? ""))[0]).toMatchObject({ grade: { total: 7 }, runId: runs[0] });
   });
 
-  it("concurrency is changed while it goes on", async () => {
+  it("the concurrency can be changed while a batch is running", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 9, { concurrency: 2 }));
     await admit();
     await tenant.batches.setConcurrency(id, 5);
@@ -491,253 +488,7 @@ describe("pause, resume, cancel, retry, regrade", () => {
   });
 });
 
-describe("grades", () => {
-  let id: string;
-  const key = memberOf(1).key;
-  const say = (event: object) =>
-    tenant.batches.record(id, { work: key, by: "ada", kind: "override", ...event } as never);
-
-  beforeEach(async () => {
-    ({ id } = await tenant.batches.save(
-      await classOf(tenant, flow, 2, {
-        settings: { run: {}, late: { percentPerDay: 10, mostPercent: 50 }, aiConsent: "any", language: null },
-      }),
-    ));
-    await admit();
-    await endWithGrade(store, (await runsOf(id))[0] ?? "", gradeWith({ tests: 6, style: 3 }));
-  });
-
-  it("an override needs a reason, stands above the machine's word, and keeps it", async () => {
-    for (const reason of ["", "  ", undefined]) {
-      await expect(say({ criterion: "style", points: 1, reason })).rejects.toMatchObject({
-        code: "STORE_GRADE_INVALID",
-      });
-    }
-    for (const points of [5, -1, Number.NaN, Number.POSITIVE_INFINITY, undefined]) {
-      await expect(say({ criterion: "style", points, reason: "so" })).rejects.toMatchObject({
-        code: "STORE_GRADE_INVALID",
-      });
-    }
-    await expect(say({ criterion: "none", points: 1, reason: "so" })).rejects.toMatchObject({
-      code: "STORE_GRADE_INVALID",
-    });
-    expect(await count("grade_events")).toBe(0);
-    const event = await say({ criterion: "style", points: 1, reason: "copied", comment: "See me." });
-    expect(event).toMatchObject({ kind: "override", criterion: "style", from: 3, to: 1, by: "ada", work: key, try: 1 });
-    expect(await tenant.batches.work(id, key)).toMatchObject({
-      grade: {
-        total: 7,
-        proposed: { total: 9 },
-        overrides: [{ criterion: "style", proposed: 3, points: 1, reason: "copied", by: "ada" }],
-        criteria: [{ by: "tests" }, { by: "human", points: 1, comment: "See me." }],
-      },
-    });
-    await say({ criterion: "style", points: null, reason: "a mistake of mine" });
-    expect((await tenant.batches.work(id, key))?.grade).toMatchObject({ total: 9, overrides: [] });
-    expect((await tenant.batches.events(id)).events).toHaveLength(2);
-  });
-
-  it("release is an act of its own, of what has an outcome", async () => {
-    const second = { work: memberOf(2).key, kind: "released" };
-    await expect(say(second)).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
-    await say({ kind: "released" });
-    expect((await tenant.batches.work(id, key))?.grade?.released).toMatchObject({ by: "ada", total: 9 });
-    expect((await tenant.batches.works(id, { released: true })).works.map((work) => work.key)).toEqual([key]);
-    await expect(say({ kind: "withdrawn" })).rejects.toMatchObject({ code: "STORE_GRADE_INVALID" });
-    await say({ kind: "withdrawn", reason: "wrong rubric" });
-    expect((await tenant.batches.work(id, key))?.grade?.released).toBeNull();
-    await expect(say({ kind: "withdrawn", reason: "again" })).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
-  });
-
-  it("several at once are each said of what was there", async () => {
-    await Promise.all([0, 1, 2, 3, 4].map((points) => say({ criterion: "style", points, reason: `r${points}` })));
-    const { events } = await tenant.batches.events(id, key);
-    expect(events.map(({ from }) => from)).toEqual([3, ...events.slice(0, -1).map(({ to }) => to)]);
-  });
-
-  it("the database refuses to change or delete what was said", async () => {
-    await say({ criterion: "style", points: 1, reason: "copied" });
-    for (const text of [
-      "update grade_events set points_to = 4",
-      "delete from grade_events",
-      "truncate grade_events",
-      "insert into grade_events (batch_id, work, who, kind, reason, comment, rubric_hash, try) values ('b', 'w', 'x', 'override', '', '', '', 0)",
-    ]) {
-      await expect(store.database.calm.query(text)).rejects.toThrow(
-        /append-only|permission denied|grade_events_reason_check/,
-      );
-    }
-    expect((await tenant.batches.events(id)).events).toHaveLength(1);
-  });
-
-  it("lateness costs a line of its own", async () => {
-    const batch = await classOf(tenant, flow, 2);
-    const late = { ...batch.works[0], lateness: { is: "late", byMs: 90_000_000 } };
-    await tenant.batches.save({
-      ...batch,
-      works: [late as never],
-      settings: { run: {}, late: { percentPerDay: 10, mostPercent: 50 }, aiConsent: "any", language: null },
-    });
-    expect((await tenant.batches.work(id, key))?.grade).toMatchObject({
-      ...{ points: 9, penalty: { points: 2 }, total: 7 },
-    });
-  });
-
-  it("works are filtered by standing and outcome, page by page", async () => {
-    const outcome = ["graded" as const];
-    expect((await tenant.batches.works(id, { outcome })).works.map((work) => work.key)).toEqual([key]);
-    expect((await tenant.batches.works(id, { standing: ["running"] })).works).toHaveLength(1);
-    const first = await tenant.batches.works(id, {}, { limit: 1 });
-    expect(first.next).toBe(key);
-    const rest = await tenant.batches.works(id, {}, { limit: 1, after: first.next ?? "" });
-    expect(rest).toMatchObject({ next: null, works: [{ key: memberOf(2).key }] });
-    expect(await tenant.batches.works(id, { outcome }, { limit: 1 })).toMatchObject({ works: [{ key }] });
-  });
-});
-
-describe("deleting", () => {
-  it("a batch that is not graded finds its forks and restarts, which pay from its budget", async () => {
-    const { id } = await tenant.batches.save(await classOf(tenant, flow, 2, { concurrency: 2 }));
-    await admit();
-    const [first = "", second = ""] = await runsOf(id);
-    // As runs of a batch of starts: nothing in their options names a class.
-    await rows("update runs set options = '{}'");
-    await endWithGrade(store, first, gradeWith({ tests: 1, style: 1 }));
-    await cancelRun(store, second, "enough");
-    const restarted = await tenant.runs.restart({ of: first, options: {} });
-    const again = await tenant.runs.restart({ of: restarted.runId });
-    const budgets = await rows("select budgets from runs where id = any($1)", [[restarted.runId, again.runId]]);
-    expect(budgets).toEqual([{ budgets: [id] }, { budgets: [id] }]);
-    await tenant.batches.cancel(id, "over");
-    await expect(tenant.batches.delete(id)).rejects.toMatchObject({ code: "STORE_RUN_OPEN" });
-    for (const { runId } of [restarted, again]) await cancelRun(store, runId, "enough");
-    expect(await tenant.batches.delete(id)).toBe(true);
-    expect([await count("runs"), await count("budgets"), await count("events")]).toEqual([0, 0, 0]);
-  });
-
-  it("a restart of a run whose batch is gone makes no run", async () => {
-    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1, { concurrency: 1 }));
-    await admit();
-    const [run = ""] = await runsOf(id);
-    await endWithGrade(store, run, gradeWith({ tests: 1, style: 1 }));
-    await rows("delete from budgets where id = $1", [id]);
-    await expect(tenant.runs.restart({ of: run })).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
-    await expect(tenant.runs.fork({ of: run, from: ["say"] })).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
-    expect(await count("runs")).toBe(1);
-  });
-
-  it("deleting a batch waits for a fork that is being written, and deletes it too", async () => {
-    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1, { concurrency: 1 }));
-    await admit();
-    const [run = ""] = await runsOf(id);
-    await endWithGrade(store, run, gradeWith({ tests: 1, style: 1 }));
-    const forking = await store.database.calm.connect();
-    await forking.query("begin");
-    // The locks and the row of a fork, as fork-run.ts writes them.
-    await forking.query("select 1 from budgets where id = $1 for key share", [id]);
-    await forking.query(
-      `insert into runs select (jsonb_populate_record(r, jsonb_build_object('id', 'fork', 'root_id', 'fork', 'forked_from', r.id))).*
-       from runs r where r.id = $1`,
-      [run],
-    );
-    const deleting = tenant.batches.delete(id);
-    await until(async () => {
-      const waiting = await rows(
-        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%budgets%'",
-      );
-      return waiting.length > 0;
-    });
-    expect(await rows("select id from runs")).toEqual([]);
-    await forking.query("commit");
-    forking.release();
-    expect(await deleting).toBe(true);
-    expect([await count("runs"), await count("budgets"), await count("batches")]).toEqual([0, 0, 0]);
-  });
-
-  it("a batch goes with its members, works, runs, events and budget, and only when its runs have ended", async () => {
-    const { id } = await tenant.batches.save(await classOf(tenant, flow, 3, { concurrency: 2 }));
-    await admit();
-    await expect(tenant.batches.delete(id)).rejects.toMatchObject({ code: "STORE_RUN_OPEN" });
-    const [first] = await runsOf(id);
-    await endWithGrade(store, first ?? "", gradeWith({ tests: 1, style: 1 }));
-    await tenant.batches.record(id, { work: memberOf(1).key, by: "ada", kind: "released" });
-    const forked = await tenant.runs.restart({ of: first ?? "" });
-    await cancelRun(store, forked.runId, "enough");
-    await tenant.batches.cancel(id, "over");
-    expect(await tenant.batches.delete(id)).toBe(true);
-    for (const table of [
-      "batches",
-      "batch_members",
-      "batch_works",
-      "batch_runs",
-      "batch_rubrics",
-      "grade_events",
-      "runs",
-      "events",
-      "budgets",
-    ]) {
-      expect.soft(await count(table), table).toBe(0);
-    }
-    const named = await rows("select * from blob_references");
-    expect(named).toEqual([]);
-    expect(await tenant.batches.delete(id)).toBe(false);
-  });
-
-  it("no run is born of a batch that is gone, however late its admission", async () => {
-    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
-    let gone: Promise<boolean> | null = null;
-    // Admitted, and its run not yet made, when the batch is deleted.
-    await expect(
-      admit(10, {
-        failPoint: (point) => {
-          if (point === "admitted") throw new Error("killed");
-        },
-      }),
-    ).rejects.toThrow();
-    const [late] = await rows<{ run_id: string }>("select run_id from batch_runs");
-    gone = tenant.batches.delete(id);
-    expect(await gone).toBe(true);
-    const made = await tenant.runs.create({
-      ...{ id: late?.run_id ?? "", definition: flow, idempotencyKey: `batch-try:${late?.run_id}`, requestHash: "x" },
-    });
-    expect(made).toMatchObject({ created: false, jobs: [] });
-    expect(await count("runs")).toBe(0);
-  });
-
-  it("a run of a batch that is deleted alone leaves its mark on the try", async () => {
-    const { id } = await tenant.batches.save(await classOf(tenant, flow, 2));
-    await admit();
-    const [first] = await runsOf(id);
-    await endWithGrade(store, first ?? "", gradeWith({ tests: 6, style: 4 }));
-    await tenant.runs.delete(first ?? "");
-    expect(await countsOf(id)).toMatchObject({ works: 2, deleted: 1, running: 1 });
-    expect(await tenant.batches.work(id, memberOf(1).key)).toMatchObject({
-      standing: { is: "deleted" },
-      grade: { outcome: { is: "grader error" }, total: null },
-    });
-    await admit();
-    expect(await countsOf(id)).toMatchObject({ deleted: 1 });
-    expect(await tenant.batches.regrade(id, { keys: [memberOf(1).key] })).toEqual({ works: [memberOf(1).key] });
-  });
-
-  it("what is kept for so many days goes batch by batch, and no class loses single grades", async () => {
-    const { id } = await tenant.batches.save(await classOf(tenant, flow, 2));
-    await admit();
-    for (const run of await runsOf(id)) await endWithGrade(store, run, null);
-    await store.database.calm.query("update runs set ended_at = ended_at - interval '9 days' where id = $1", [
-      (await runsOf(id))[0],
-    ]);
-    await store.database.calm.query("update batches set created_at = created_at - interval '9 days'");
-    await store.database.calm.query("update batch_runs set created_at = created_at - interval '9 days'");
-    expect(await deleteOldRuns(store.database, 7 * 86_400_000)).toBe(0);
-    expect(await deleteOldBatches(store.database, 7 * 86_400_000)).toBe(0);
-    await store.database.calm.query("update runs set ended_at = ended_at - interval '9 days'");
-    expect(await deleteOldBatches(store.database, 7 * 86_400_000)).toBe(1);
-    expect(await count("runs")).toBe(0);
-  });
-});
-
-it("what a model must not know of a class is told of its runs, and of runs made from them", async () => {
+it("the facts that must not reach a model are found for runs of a class, and for runs created from them", async () => {
   const batch = await classOf(tenant, flow, 3);
   const members = [
     { ...memberOf(1), aiConsent: "local" as const, language: "de" },
@@ -768,7 +519,7 @@ it("what a model must not know of a class is told of its runs, and of runs made 
   await expect(store.workFacts(run)).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
 });
 
-it("a thousand works: saved in a few statements, read in one", async () => {
+it("a class of a thousand submissions is saved, started and counted", async () => {
   const batch: NewBatch = await classOf(tenant, flow, 1_000, { concurrency: 64 });
   const { id } = await tenant.batches.save(batch);
   await admit();

@@ -26,7 +26,7 @@ async function* inPieces(bytes: Uint8Array, length = 100_000): AsyncGenerator<Ui
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
 }
 
-/** Compared as a whole: a matcher that goes through every byte takes seconds. */
+/** Compares whole buffers. A matcher that compares every byte takes seconds. */
 function same(one: Uint8Array | null, other: Uint8Array): void {
   expect(one).toHaveLength(other.length);
   expect(Buffer.compare(one ?? Buffer.alloc(0), other)).toBe(0);
@@ -47,7 +47,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
   const ask = async <Row extends object>(text: string, ...values: unknown[]): Promise<Row[]> =>
     (await store.database.calm.query<Row>(text, values)).rows;
   const loose = () => ask<{ object: string; place: string; doomed: boolean }>("select * from loose_objects");
-  /** The port itself, to look whether bytes are there. */
+  /** The port of the store, to check whether bytes exist. */
   let port: BlobStore;
 
   beforeAll(async () => {
@@ -62,8 +62,8 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     await database?.drop();
   });
 
-  describe("the port", () => {
-    it("gives back what was written, whole and in part, and forgets what is deleted", async () => {
+  describe("the blob store", () => {
+    it("returns what was written, whole and in part, and forgets deleted blobs", async () => {
       const bytes = randomBytes(5 * mebibyte + 3);
       await port.write("t/whole", inPieces(bytes));
       expect(await port.exists("t/whole")).toBe(true);
@@ -78,14 +78,14 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
       await port.delete("t/never");
     });
 
-    it("keeps an empty object", async () => {
+    it("keeps an empty blob", async () => {
       await port.write("t/empty", inPieces(Buffer.alloc(0)));
       expect(await port.exists("t/empty")).toBe(true);
       expect(await gathered(port.read("t/empty", 0, 0))).toEqual(Buffer.alloc(0));
       await port.delete("t/empty");
     });
 
-    it("fails when its content does", async () => {
+    it("fails a write if reading its source fails", async () => {
       async function* broken() {
         yield randomBytes(2 * mebibyte);
         throw new Error("the client went away");
@@ -96,25 +96,28 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     });
   });
 
-  it.each([0, 1, mebibyte - 1, mebibyte, mebibyte + 1, 5 * mebibyte + 17])("%i bytes come back", async (size) => {
-    const bytes = randomBytes(size);
-    const hash = createHash("sha256").update(bytes).digest("hex");
-    const saved = await blobs().save(inPieces(bytes));
-    expect(saved).toMatchObject({ hash, size });
-    expect(await blobs().find(hash)).toEqual(saved);
-    same(await blobs().load(hash), bytes);
-    same(await gathered(await blobs().stream(hash)), bytes);
-    const part = { from: Math.floor(size / 3), to: Math.floor(size / 2) };
-    same(await gathered(await blobs().stream(hash, part)), bytes.subarray(part.from, part.to));
-    same(await gathered(await blobs().stream(hash, { from: size - 1, to: size + 100 })), bytes.subarray(-1));
-    expect((await blobs().save(bytes)).hash).toBe(hash);
-    expect(await ask("select 1 from blobs where hash = $1", hash)).toHaveLength(1);
-    expect(await store.as("other").blobs.load(hash)).toBeNull();
-    expect(await store.as("other").blobs.find(hash)).toBeNull();
-    expect(await store.as("other").blobs.stream(hash)).toBeNull();
-  });
+  it.each([0, 1, mebibyte - 1, mebibyte, mebibyte + 1, 5 * mebibyte + 17])(
+    "%i bytes are read back unchanged",
+    async (size) => {
+      const bytes = randomBytes(size);
+      const hash = createHash("sha256").update(bytes).digest("hex");
+      const saved = await blobs().save(inPieces(bytes));
+      expect(saved).toMatchObject({ hash, size });
+      expect(await blobs().find(hash)).toEqual(saved);
+      same(await blobs().load(hash), bytes);
+      same(await gathered(await blobs().stream(hash)), bytes);
+      const part = { from: Math.floor(size / 3), to: Math.floor(size / 2) };
+      same(await gathered(await blobs().stream(hash, part)), bytes.subarray(part.from, part.to));
+      same(await gathered(await blobs().stream(hash, { from: size - 1, to: size + 100 })), bytes.subarray(-1));
+      expect((await blobs().save(bytes)).hash).toBe(hash);
+      expect(await ask("select 1 from blobs where hash = $1", hash)).toHaveLength(1);
+      expect(await store.as("other").blobs.load(hash)).toBeNull();
+      expect(await store.as("other").blobs.find(hash)).toBeNull();
+      expect(await store.as("other").blobs.stream(hash)).toBeNull();
+    },
+  );
 
-  it("are where the setting says", async () => {
+  it("blobs are stored where the setting says", async () => {
     const { hash } = await blobs().save(randomBytes(2 * mebibyte));
     const [row] = await ask<{ place: string; object: string; bytes: Buffer | null }>(
       "select place, object, bytes from blobs where hash = $1",
@@ -124,7 +127,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     expect(await port.exists(row?.object ?? "")).toBe(true);
   });
 
-  it("stored by many at once are one, and what the others wrote goes", async () => {
+  it("a blob that is stored many times in parallel exists once, and the other copies are deleted", async () => {
     await store.blobs.deleteLoose();
     const bytes = randomBytes(1.5 * mebibyte);
     const all = await Promise.all(Array.from({ length: 5 }, () => blobs().save(inPieces(bytes))));
@@ -137,7 +140,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     same(await blobs().load(all[0]?.hash ?? ""), bytes);
   });
 
-  it("beyond the limit are refused while they are read, and leave nothing", async () => {
+  it("content beyond the limit is refused while it is read, and leaves nothing", async () => {
     const before = await ask("select hash from blobs");
     await expect(blobs().save(inPieces(randomBytes(3 * mebibyte)), 2 * mebibyte)).rejects.toMatchObject({
       code: "STORE_TOO_LARGE",
@@ -153,7 +156,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     expect(await ask("select hash from blobs")).toEqual(before);
   });
 
-  it("that a killed process was writing are named by nobody, and go when their time is over", async () => {
+  it("blobs that a killed process was writing have no reference, and are deleted after a while", async () => {
     const bytes = 6 * mebibyte;
     const options = JSON.stringify({ url: database.url, blobs: settings, tenant: defaultTenant, bytes });
     const script = join(import.meta.dirname, "../support/hold-blob-upload.ts");
@@ -165,7 +168,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     const [left] = await loose();
     expect(left?.object).toMatch(/^default\//);
     expect(await ask("select hash from blobs")).toEqual(before);
-    // A day is not over.
+    // The grace time of a day has not passed.
     expect(await store.blobs.deleteLoose()).toBe(0);
     await ask("update loose_objects set due = clock_timestamp()");
     expect(await store.blobs.deleteLoose()).toBe(1);
@@ -176,7 +179,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     ).toEqual([]);
   });
 
-  it("that nobody names go after a grace time, and a delete that died half-way is repeated", async () => {
+  it("blobs without a reference are deleted after a grace time, and an interrupted deletion is repeated", async () => {
     const bytes = randomBytes(2 * mebibyte);
     const { hash } = await blobs().save(bytes);
     const named = await blobs().save(randomBytes(2 * mebibyte));
@@ -188,12 +191,12 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     await deleteOrphans(store, day);
     expect(await blobs().find(hash)).not.toBeNull();
     await ask("update blobs set created_at = created_at - interval '2 days'");
-    // Storing it again makes it young.
+    // Storing the blob again renews its time.
     await blobs().save(inPieces(bytes));
     await deleteOrphans(store, day);
     same(await blobs().load(hash), bytes);
     await ask("update blobs set created_at = created_at - interval '2 days'");
-    // As if killed: the row is gone, somebody had begun to delete the object.
+    // The state after a kill: the row is deleted, and the deletion of the object has started.
     if (kind === "s3") {
       await s3.stop();
       await expect(deleteOrphans(store, day)).rejects.toMatchObject({
@@ -215,12 +218,12 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     expect(await port.exists(object)).toBe(false);
     expect(await loose()).toEqual([]);
     expect(await blobs().find(named.hash)).not.toBeNull();
-    // The same bytes can be stored anew.
+    // The same bytes can be stored again.
     await blobs().save(inPieces(bytes));
     same(await blobs().load(hash), bytes);
   });
 
-  it("of a run that is started while they are being deleted are either there or were never named", async () => {
+  it("the blobs of a run that starts during a deletion are either stored or were never referenced", async () => {
     for (let round = 0; round < (inject("thorough") ? 8 : 3); round++) {
       const { hash } = await blobs().save(randomBytes(mebibyte + 1));
       await ask("update blobs set created_at = created_at - interval '2 days' where hash = $1", hash);
@@ -234,13 +237,13 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
     }
   });
 
-  it("of many megabytes stream through without being held", async () => {
+  it("a blob of many megabytes is streamed without being held in memory", async () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
-    /** What is held, without what was only not collected yet. */
+    /** The memory in use, after two garbage collections. */
     const held = () => {
       collect();
-      // Buffers are freed beside the program; the second collection waits for what the first one found.
+      // Buffers are freed in the background. The second collection waits for the first.
       collect();
       return process.memoryUsage().arrayBuffers;
     };
@@ -268,7 +271,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
   });
 });
 
-it("blobs stay readable where the setting changes for those to come", async () => {
+it("old blobs stay readable when the setting changes for new ones", async () => {
   const database = await migratedDatabase();
   const into = await openStore({ url: database.url, blobs: { kind: "s3", s3: s3.settings } });
   const bytes = randomBytes(1_000);
@@ -283,7 +286,7 @@ it("blobs stay readable where the setting changes for those to come", async () =
   await database.drop();
 });
 
-it("a bucket that is not there, a wrong key and a server that is away are told apart", async () => {
+it("a missing bucket, a wrong key and an unreachable server have different errors", async () => {
   const { settings } = s3;
   const write = (wrong: Partial<typeof settings>) =>
     createS3Blobs({ ...settings, ...wrong }).write("t/x", inPieces(Buffer.from("x")));

@@ -1,6 +1,6 @@
 /**
- * Limits over trees of calls: whatever calls run at once, and however many workers there are, no workflow of a tree goes beyond its own
- * limit. One worker of this process and two in processes of their own, on both queue backends.
+ * Limits over trees of calls. With any number of parallel calls and workers, no workflow of a tree exceeds its own limit. One worker of
+ * this process and two worker processes, on both queue backends.
  */
 import type { Edge, Limits, Node, Program } from "@markmill/engine";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -22,7 +22,7 @@ const usual: Limits = {
 const limited = (more: Partial<Limits>): Partial<Program> => ({ limits: { ...usual, ...more }, settings });
 const items = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => `item ${index}`));
 
-/** So many of `each` at once. */
+/** This number of parallel branches, each with `each`. */
 function many(each: Extract<Node, { kind: "map" }>["each"], count: number, more: Partial<Program> = {}): Program {
   const map: Node = {
     ...{ kind: "map", over: { from: "literal", text: items(count) }, each },
@@ -41,8 +41,8 @@ function chainOf(nodes: readonly Node[], more: Partial<Program> = {}): Program {
 }
 const calls = (of: string, more: Partial<Program> = {}) => chainOf([{ kind: "call", program: of }], more);
 
-describe.each(backends)("on %s", (backend) => {
-  /** What has no part in the queue; on both in the soak. */
+describe.each(backends)("called runs on %s", (backend) => {
+  /** Cases without a part in the queue run on one backend, and in the soak on both. */
   const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
@@ -66,14 +66,14 @@ describe.each(backends)("on %s", (backend) => {
     }
   }
 
-  describe("a called workflow with a limit of its own", () => {
+  describe("a called workflow with its own limit", () => {
     const caps = [
       ["cost", { nanodollars: 700_000 }, "LIMIT_COST"],
       ["tokens", { tokens: 400 }, "LIMIT_TOKENS"],
       ["characters", { characters: 200 }, "LIMIT_CHARACTERS"],
     ] as const;
 
-    it.each(caps)("spends no more %s than when it is run alone, below two callers", async (_, cap, code) => {
+    it.each(caps)("spends no more %s under two callers than when it runs alone", async (_, cap, code) => {
       const callee = many(ask, 12, limited(cap));
       const alone = await run({ callee });
       const below = await run({ main: calls("middle"), middle: calls("callee"), callee });
@@ -82,13 +82,13 @@ describe.each(backends)("on %s", (backend) => {
         const { nanodollars, promptTokens, completionTokens, characters } = await spent(one);
         if ("nanodollars" in cap) expect(nanodollars).toBeLessThanOrEqual(cap.nanodollars);
         if ("tokens" in cap) expect(promptTokens + completionTokens).toBeLessThanOrEqual(cap.tokens);
-        // What is sent fits in; replies on their way count when they are there.
+        // Every sent request fits into the limit. A reply counts when it arrives.
         if ("characters" in cap) expect(characters).toBeLessThanOrEqual(cap.characters + 8 * 34);
       }
       await replaysExactly(below.id);
     });
 
-    once("keeps to it in every call of a loop, where several are called at once, and in its handler", async () => {
+    once("keeps to it in every call of a loop, in parallel calls, and in its handler", async () => {
       const cost = 700_000;
       const callee = many(ask, 6, {
         ...limited({ nanodollars: cost }),
@@ -109,11 +109,11 @@ describe.each(backends)("on %s", (backend) => {
       );
       expect(rows.length).toBeGreaterThan(0);
       for (const { spent: own } of rows) expect(own).toBeLessThanOrEqual(cost);
-      // The first that failed had money left for its report.
+      // The first failed call still had money for its report.
       expect(Math.max(...rows.map(({ reported }) => reported))).toBe(1);
     });
 
-    once("takes up its budget again, with as much as its limit allows, where the tree is retried", async () => {
+    once("gets a new budget when the tree is retried, with as much as its limit allows", async () => {
       const callee = many(ask, 12, limited({ tokens: 400 }));
       const failed = await run({ main: calls("callee"), callee });
       expect(failed).toMatchObject({ status: "failed", reason: { code: "LIMIT_TOKENS" } });
@@ -137,37 +137,37 @@ describe.each(backends)("on %s", (backend) => {
     });
   });
 
-  describe("steps of a tree whose calls go on at the same time", () => {
+  describe("steps of a tree of runs with parallel calls", () => {
     const assign: Node = { kind: "assign", value: { from: "literal", text: "x" } };
     const five = chainOf(Array.from({ length: 5 }, () => assign));
     const callsOfFive = (count: number, steps: number) => ({
       main: many({ kind: "call", program: "five" }, count, limited({ steps })),
       five,
     });
-    /** Activities of all runs of a tree, done or not. */
+    /** Activities of all runs of a tree, finished or not. */
     async function begun(rootId: string): Promise<number> {
       const text =
         "select count(*)::integer as n from run_activities where run_id in (select id from runs where root_id = $1)";
       return (await mill.store.database.calm.query<{ n: number }>(text, [rootId])).rows[0]?.n ?? -1;
     }
 
-    it("are never more than its limit, and end it with LIMIT_STEPS", async () => {
+    it("never exceed the limit of the tree, and end it with LIMIT_STEPS", async () => {
       const root = await run(callsOfFive(40, 60));
       expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
-      // The map itself is a step without an activity.
+      // The map is a step of its own without an activity.
       expect(await begun(root.id)).toBeLessThanOrEqual(59);
       await replaysExactly(root.id);
     });
 
-    it("may be as many as its limit, to the last one", async () => {
-      // The map, eight calls, and five steps in each.
+    it("can use the limit up to its last step", async () => {
+      // The steps are the map, eight calls, and five steps in each.
       const root = await run(callsOfFive(8, 49));
       expect(root).toMatchObject({ status: "success" });
       const less = await run(callsOfFive(8, 48));
       expect(less).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
     });
 
-    once("keep to the limit of a workflow between them, too", async () => {
+    once("share the limit of their workflow too", async () => {
       const middle = many({ kind: "call", program: "five" }, 6, limited({ steps: 20 }));
       const root = await run({ main: many({ kind: "call", program: "middle" }, 3), middle, five });
       expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
@@ -180,7 +180,7 @@ describe.each(backends)("on %s", (backend) => {
       for (const { n } of rows) expect(n).toBeLessThanOrEqual(19);
     });
 
-    once("leave its handler an allowance of its own, also for calls", async () => {
+    once("leave the handler a separate allowance, also for calls", async () => {
       const { main } = callsOfFive(20, 30);
       const report: Node = { kind: "call", program: "five" };
       const handled = { ...main, nodes: { ...main.nodes, report }, handlers: { success: null, failed: "report" } };
@@ -191,7 +191,7 @@ describe.each(backends)("on %s", (backend) => {
     });
   });
 
-  it("a tree has no more runs than CEILING_RUNS, however many are called at once", async () => {
+  it("a tree has no more runs than CEILING_RUNS, however many calls start in parallel", async () => {
     const root = await run({
       main: many({ kind: "call", program: "one" }, 100),
       one: chainOf([{ kind: "assign", value: { from: "literal", text: "x" } }]),
@@ -214,7 +214,7 @@ describe.each(backends)("on %s", (backend) => {
     await mill.queues.enqueue(created.jobs);
     const asks = () => openAsks(mill.store.database, created.runId);
     await expect.poll(async () => (await asks()).length).toBe(3);
-    // Far beyond the limit, which the supervisor looks at every second.
+    // The wait is far longer than the limit, which the supervisor checks every second.
     await new Promise((resolve) => setTimeout(resolve, 9_000));
     const answer = async ({ activityId }: { readonly activityId: number }) =>
       await mill.queues.enqueue((await answerAsk(mill.store, activityId, "7", null)).jobs);

@@ -1,4 +1,4 @@
-/** The class report as a browser shows it from a file: its own script runs, nothing else does, and 2,000 students stay usable. */
+/** The class report in a browser, opened from a file: only its own script runs, and 2,000 students stay usable. */
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,9 @@ afterAll(async () => {
   await browser?.close();
 });
 
-it("sorts and searches 2,000 students from a file, by keyboard, and runs no script but its own", async ({ skip }) => {
+it("the class report sorts and searches 2,000 students from a file, by keyboard, and runs no foreign script", async ({
+  skip,
+}) => {
   if (browser === null) return skip();
   const file = join(await mkdtemp(join(tmpdir(), "report-")), "class-report.html");
   const links = new Map([["3", "students/3.html"]]);
@@ -56,7 +58,7 @@ it("sorts and searches 2,000 students from a file, by keyboard, and runs no scri
   expect(await page.textContent("#count")).toBe("12 of 2000 students");
   expect(await page.locator("#students tbody tr:visible").count()).toBe(12);
   expect(await page.title()).toBe("Sheet 3: class report");
-  // The page itself is as wide as a telephone; only tables scroll.
+  // The page is as wide as a telephone. Only tables scroll.
   const [content, view] = await Promise.all([
     page.evaluate("document.documentElement.scrollWidth"),
     page.evaluate("document.documentElement.clientWidth"),

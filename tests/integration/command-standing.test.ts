@@ -1,4 +1,4 @@
-// Whether anybody can run commands: what a worker says of itself, how long that counts, and who is told before something waits.
+// Whether a worker can run commands: its report, how long the report counts, and the warning before a run waits.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
@@ -42,15 +42,15 @@ beforeEach(async () => {
   await mill.store.database.calm.query("delete from workers");
 });
 
-/** A worker that lives, and says this of commands. */
+/** A living worker with this report on commands. */
 async function says(standing: CommandStanding): Promise<void> {
   const info = { sandbox: "docker", commands: { ...standing } };
   await beat(mill.store.database, { id: "alive", host: "h", info });
-  // Its heart beats for as long as a test lasts.
+  // Its last heartbeat stays recent for the whole test.
   await mill.store.database.calm.query("update workers set heartbeat_at = clock_timestamp() + interval '1 hour'");
 }
 
-/** Answers are shared for a second. */
+/** Answers are cached for a second. */
 async function readyOnce(code: string | undefined) {
   return await until(async () => {
     const response = await fetch(`${api.url}/health/ready`);
@@ -60,7 +60,7 @@ async function readyOnce(code: string | undefined) {
   });
 }
 
-it("a worker that was killed does not count, however young its last heartbeat is", async () => {
+it("a killed worker does not count as alive, however recent its last heartbeat is", async () => {
   const worker = await mill.spawnWorker({ sandbox: "none" });
   await until(async () => (await mill.store.commandStandings()).some(({ can }) => can === "execute"));
   await mill.store.database.calm.query("update workers set heartbeat_at = clock_timestamp() + interval '1 hour'");
@@ -69,14 +69,14 @@ it("a worker that was killed does not count, however young its last heartbeat is
   expect(await mill.store.workers()).toHaveLength(1);
 });
 
-it("a worker that is silent does not count, although its connection stands", async () => {
+it("a silent worker does not count as alive, although its connection is open", async () => {
   await says({ can: "execute" });
   expect(await mill.store.commandStandings()).toEqual([{ can: "execute" }]);
   await mill.store.database.calm.query("update workers set heartbeat_at = clock_timestamp() - interval '1 minute'");
   expect(await mill.store.commandStandings()).toEqual([]);
 });
 
-it("readiness stays 200 and says why no worker can execute, without the words that are for operators", async () => {
+it("readiness answers 200 and says why no worker can run commands, without details for operators", async () => {
   expect(await readyOnce("WORKERS_NONE")).toMatchObject({ status: 200, body: { ok: true } });
   await says(lacking);
   const { status, text, body } = await readyOnce(lacking.code);
@@ -87,7 +87,7 @@ it("readiness stays 200 and says why no worker can execute, without the words th
   expect((await readyOnce(undefined)).body.components.sandbox).toEqual({ ok: true, needed: false });
 });
 
-it("what needs commands is accepted with a warning while no worker can execute, and without one otherwise", async () => {
+it("a run that needs commands is accepted with a warning while no worker can run them, and without one otherwise", async () => {
   await says(lacking);
   await readyOnce(lacking.code);
   const owner = await api.client("owner");
@@ -118,7 +118,7 @@ it("what needs commands is accepted with a warning while no worker can execute, 
   expect((await owner.saveBatch({ body: batch })).warnings).toMatchObject([{ code: lacking.code }]);
 });
 
-it("the command line says it at once, also of a server", async () => {
+it("the command line shows this warning at once, with and without a server", async () => {
   await says(lacking);
   await readyOnce(lacking.code);
   await writeFile(join(place.cwd, "commands.wf.md"), commands);

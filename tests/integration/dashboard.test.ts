@@ -1,4 +1,4 @@
-/** The Grafana dashboard beside docker-compose.yml, against what the API's /metrics really says. */
+/** The Grafana dashboard beside docker-compose.yml, compared with the real /metrics of the API. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -24,7 +24,7 @@ const dashboard = z
 
 let mill: Mill;
 let api: TestApi;
-/** Names of series to the labels they have. */
+/** The labels of each series, by the name of the series. */
 const live = new Map<string, Set<string>>();
 beforeAll(async () => {
   mill = await startMill({ backend: "postgres", script: "default: { reply: ok }\n" });
@@ -45,13 +45,13 @@ afterAll(async () => {
   await mill?.close();
 });
 
-it("every panel asks for series that there are, by labels that they have", () => {
+it("every dashboard panel queries existing series by existing labels", () => {
   const asked = new Set<string>();
   for (const { title, targets } of dashboard.panels) {
     for (const { expr, legendFormat } of targets) {
       const names = expr.match(/\bmarkmill_\w+/g) ?? [];
       expect(names.length, title).toBeGreaterThan(0);
-      // Prometheus itself adds instance and job.
+      // Prometheus adds instance and job.
       const labels = new Set(["instance", "job"]);
       for (const name of names) {
         asked.add(name);
@@ -63,15 +63,15 @@ it("every panel asks for series that there are, by labels that they have", () =>
       const matched = [...expr.matchAll(/[{,]\s*(\w+)\s*(?:=~|!~|!=|=)"/g)].map(([, label = ""]) => label);
       for (const label of [...grouped, ...shown, ...matched])
         expect([...labels], `${title}: ${label}`).toContain(label);
-      // A label that grouping has taken away is empty in the legend.
+      // A label that the grouping removed is empty in the legend.
       if (grouped.length > 0) for (const label of shown) expect(grouped, `${title}: ${label}`).toContain(label);
     }
   }
-  // And nothing that is told is left out.
+  // Every series appears in some panel.
   expect([...live.keys()].filter((name) => !asked.has(name))).toEqual([]);
 });
 
-it("panels do not overlap, and have the data source that is provisioned", () => {
+it("dashboard panels do not overlap, and use the provisioned data source", () => {
   const taken = new Set<string>();
   for (const { title, gridPos } of dashboard.panels) {
     for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1)

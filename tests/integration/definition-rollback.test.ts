@@ -1,4 +1,4 @@
-// A definition that is uploaded again becomes the current one; a start of an old one does not.
+// An old definition becomes the current version when it is uploaded again, and not when it is started.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
 import { workflow } from "../support/mill.ts";
@@ -22,7 +22,7 @@ afterAll(async () => {
 const text = (value: number) => workflow(`  START --> SET_A["SET: A = ${value}"] --> SUCCESS`);
 
 describe("uploading a definition again", () => {
-  it("makes it the current version, also from another process; starting an old one does not", async () => {
+  it("makes it the current version, also from another process, and starting an old version does not", async () => {
     const owner = await api.client("owner");
     const upload = async (value: number) =>
       (await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": text(value) } } })).hash;

@@ -1,4 +1,4 @@
-/** What a run has spent stays in the usage report when the run is deleted: once, without the run, its labels or its people. */
+/** The costs of a deleted run stay in the usage report: once, without the run, its labels or its students. */
 
 import type { TenantStore } from "@markmill/store";
 import type { PoolClient } from "pg";
@@ -45,7 +45,7 @@ type UsageFilter = Parameters<TenantStore["usage"]["by"]>[1];
 const flow = definition({ main: onePrompt });
 const ours = () => store.as(defaultTenant);
 
-/** A run that was cancelled while it prompted. */
+/** A run that was cancelled during its prompt. */
 async function endedRun() {
   const { runId, jobs } = await createRun(store, { definition: flow, labels: { student: "Ada" } });
   const { activity } = await claimed(store, only(jobs));
@@ -75,7 +75,7 @@ const unsureOnce = {
   ...{ calls: 1, promptTokens: 20, completionTokens: 30, characters: 4, nanodollars: 900 },
   unsure: { calls: 1, tokens: 50, nanodollars: 900 },
 };
-/** Lines of the account that name a run which does not exist, or wait to become a total. */
+/** Entries of the account that name a missing run, or wait to be added to a total. */
 const linesLeft = () => query("select 1 from charges c where not exists (select 1 from runs r where r.id = c.root_id)");
 
 async function holding<Result>(act: (client: PoolClient) => Promise<Result>): Promise<Result> {
@@ -100,7 +100,7 @@ const waitsForLock = (like: string) =>
     { limitMs: 10_000 },
   );
 
-it("deleting runs changes no figure by day, model and definition, and leaves no run and no label", async () => {
+it("deleting runs changes no usage by day, model or definition, and leaves no run and no label", async () => {
   const runs = [await endedRun(), await endedRun(), await endedRun()];
   for (const [at, run] of runs.entries()) await reply(run, `m${at % 2}`);
   const figures = async (by: UsageBy, filter?: UsageFilter) =>
@@ -117,7 +117,7 @@ it("deleting runs changes no figure by day, model and definition, and leaves no 
   expect(before.map((lines) => lines.length)).toEqual([1, 2, 1, 1, 1, 0]);
   await remove(runs[0]?.runId ?? "");
   expect(await all()).toEqual(before);
-  // By retention.
+  // The retention deletes the runs.
   expect(await deleteOldRuns(store.database, 0)).toBeGreaterThanOrEqual(2);
   expect(await all()).toEqual(before);
   expect(await usageBy({ kind: "run" })).toMatchObject([{ key: "", runs: 0, calls: 3, nanodollars: 210 }]);
@@ -128,7 +128,7 @@ it("deleting runs changes no figure by day, model and definition, and leaves no 
   expect(await linesLeft()).toEqual([]);
 });
 
-it("a deletion that is killed at any statement neither loses nor doubles what was spent", async () => {
+it("a deletion that is killed at any statement neither loses nor doubles usage", async () => {
   for (let at = 1; ; at += 1) {
     let deaths = 0;
     for (const when of ["before", "after"] as const) {
@@ -164,7 +164,7 @@ const ends: readonly {
   },
 ];
 
-it.each(ends)("a request on its way whose run was deleted is booked once: $how", async ({ end, booked }) => {
+it.each(ends)("an open request whose run was deleted is booked once: $how", async ({ end, booked }) => {
   const run = await endedRun();
   expect(await reserve(run)).toEqual({ kind: "reserved" });
   expect(await usageBy({ kind: "model" })).toMatchObject([unsureOnce]);
@@ -173,7 +173,7 @@ it.each(ends)("a request on its way whose run was deleted is booked once: $how",
   expect(await query("select 1 from charges where root_id = $1 or run_id = $1", [run.runId])).toEqual([]);
   await end(run);
   expect(await usageBy({ kind: "model" })).toMatchObject(booked);
-  // A worker that was slower than all others.
+  // This worker was slower than all others.
   await reply(run);
   expect(await usageBy({ kind: "model" })).toMatchObject(booked);
   await addDeletedUsage(store.database);
@@ -182,7 +182,7 @@ it.each(ends)("a request on its way whose run was deleted is booked once: $how",
   expect(await query("select 1 from charges")).toEqual([]);
 });
 
-it("a reservation beside a deletion is refused or counted, and leaves no open line", async () => {
+it("a reservation during a deletion is refused or counted, and leaves no open entry", async () => {
   const refused = await endedRun();
   await holding(async (client) => {
     await client.query("select 1 from runs where id = $1 for update", [refused.runId]);
@@ -197,7 +197,7 @@ it("a reservation beside a deletion is refused or counted, and leaves no open li
 
   const counted = await endedRun();
   await holding(async (client) => {
-    // A reservation that has not committed.
+    // This reservation has not committed yet.
     await client.query("select 1 from runs where id = $1 for key share", [counted.runId]);
     await client.query(
       `insert into charges (tenant, activity_id, call_index, claim, run_id, root_id, model, state, prompt_tokens, completion_tokens,
@@ -215,7 +215,7 @@ it("a reservation beside a deletion is refused or counted, and leaves no open li
   expect(await usageBy({ kind: "model" })).toMatchObject([paidOnce]);
 });
 
-it("a request that ends beside a deletion is booked once, whoever is first", async () => {
+it("a request that ends during a deletion is booked once, in either order", async () => {
   // The failure is written while the deletion waits.
   const first = await endedRun();
   await reserve(first);
@@ -229,7 +229,7 @@ it("a request that ends beside a deletion is booked once, whoever is first", asy
   expect(await usageBy({ kind: "model" })).toMatchObject([unsureOnce]);
   expect(await query("select 1 from charges")).toEqual([]);
 
-  // The deletion is at work while the failure waits.
+  // The deletion runs while the failure waits.
   await query("truncate charges, reservations, deleted_usage");
   const second = await endedRun();
   await reserve(second);

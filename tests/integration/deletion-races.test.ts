@@ -1,4 +1,4 @@
-/** A run that is deleted while something is made of it: nothing is left behind, and nothing is reported that does not exist. */
+/** Races with the deletion of a run: nothing is left behind, and no missing row is reported. */
 
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -32,7 +32,7 @@ async function query<Row extends object>(text: string, values: readonly unknown[
   return (await store.database.calm.query<Row>(text, [...values])).rows;
 }
 
-/** A run with a money limit that was cancelled in the middle of its prompt. */
+/** A run with a cost limit that was cancelled in the middle of its prompt. */
 async function endedRun() {
   const capped = { ...onePrompt, limits: { ...onePrompt.limits, nanodollars: 1_000_000 } };
   const { runId, jobs } = await createRun(store, { definition: definition({ main: capped }) });
@@ -51,7 +51,7 @@ const save = (runId: string, activityId: number) =>
 
 const remove = (runId: string) => store.as(defaultTenant).runs.delete(runId);
 
-/** How many rows name the run, in every table that has a column for it. */
+/** The number of rows that name the run, in every table with a column for it. */
 async function leftOf(runId: string): Promise<number> {
   const columns = await query<{ name: string; column: string }>(
     `select table_name as name, column_name as column from information_schema.columns join information_schema.tables using (table_schema, table_name)
@@ -66,7 +66,7 @@ async function leftOf(runId: string): Promise<number> {
   return sum?.n ?? -1;
 }
 
-/** A transaction of somebody else, held open. */
+/** An open transaction of another process. */
 async function holding<Result>(act: (client: PoolClient) => Promise<Result>): Promise<Result> {
   const client = await store.database.calm.connect();
   try {
@@ -87,7 +87,7 @@ async function waitsForLock(like: string): Promise<void> {
   });
 }
 
-it("a fork of a run that is deleted meanwhile is refused, and leaves no run, key or budget", async () => {
+it("a fork of a run that is being deleted is refused, and leaves no run, key or budget", async () => {
   const { runId } = await endedRun();
   const before = await query<{ id: string }>("select id from runs");
   const budgets = await query("select id from budgets order by id");
@@ -115,7 +115,7 @@ it("a fork of a run that is deleted meanwhile is refused, and leaves no run, key
   expect(await leftOf(runId)).toBe(0);
 });
 
-it("a reply that comes after its run was deleted is not stored", async () => {
+it("a reply that arrives after its run was deleted is not stored", async () => {
   const { runId, activity } = await endedRun();
   expect(await remove(runId)).toBe(true);
   expect(await leftOf(runId)).toBe(0);
@@ -123,10 +123,10 @@ it("a reply that comes after its run was deleted is not stored", async () => {
   expect(await leftOf(runId)).toBe(0);
 });
 
-it("a reply that is stored while its run is deleted goes with the run, whoever is first", async () => {
+it("a reply that is stored while its run is deleted is deleted with it, in either order", async () => {
   const first = await endedRun();
   await holding(async (client) => {
-    // A deletion that has begun.
+    // This deletion has started.
     await client.query("select 1 from runs where id = $1 for update", [first.runId]);
     const saving = save(first.runId, first.activity.id);
     await waitsForLock("%insert into calls%");
@@ -140,7 +140,7 @@ it("a reply that is stored while its run is deleted goes with the run, whoever i
 
   const second = await endedRun();
   await holding(async (client) => {
-    // A reply that is being stored.
+    // This reply is being stored.
     await client.query("select 1 from runs where id = $1 for key share", [second.runId]);
     await client.query(
       `insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply, prompt_tokens,
@@ -155,7 +155,7 @@ it("a reply that is stored while its run is deleted goes with the run, whoever i
   expect(await leftOf(second.runId)).toBe(0);
 });
 
-it("a request of a run that was deleted is not sent: its reservation is refused and leaves nothing", async () => {
+it("a request of a deleted run is not sent: its reservation is refused and leaves nothing", async () => {
   const { runId, activity } = await endedRun();
   expect(await remove(runId)).toBe(true);
   const reserving = store.reserve({
@@ -167,7 +167,7 @@ it("a request of a run that was deleted is not sent: its reservation is refused 
   expect(await leftOf(runId)).toBe(0);
 });
 
-it("a budget that does not exist refuses the call of a run that is to pay from it", async () => {
+it("a missing budget refuses the calls of a run that pays from it", async () => {
   const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }), budgets: ["gone"] });
   const { activity } = await claimed(store, only(jobs));
   const want = { nanodollars: 1, tokens: 1 };
@@ -183,7 +183,7 @@ it("a budget that does not exist refuses the call of a run that is to pay from i
   expect(await reserve(2)).toEqual({ kind: "reserved" });
 });
 
-it("what is left of runs that are over or gone is never due", async () => {
+it("activities of ended or deleted runs are never due", async () => {
   const prompt = await createRun(store, { definition: definition({ main: onePrompt }) });
   const ask = await createRun(store, { definition: definition({ main: oneAsk }) });
   await query("update activities set created_at = clock_timestamp() - interval '1 hour' where run_id = $1", [

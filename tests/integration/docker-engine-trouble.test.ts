@@ -1,4 +1,4 @@
-/** Docker engines that are down, hang or stall: no verdict comes of it, no engine blocks another one, and nothing waits for ever. */
+/** Docker engines that are down, hang or stall: they cause no verdict, no engine blocks another one, and no call waits for ever. */
 import { randomBytes } from "node:crypto";
 import Docker from "dockerode";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -21,7 +21,7 @@ import { until } from "../support/until.ts";
 
 const available = await dockerAvailable("Docker engines that are down, hang or stall");
 const absent = "unix:///nonexistent/docker.sock";
-/** Trouble that passes: what asked is tried again. */
+/** A transient error: the caller tries again. */
 const passing = /^SANDBOX_(ENGINE_UNREACHABLE|ENGINE_FAILED|SESSION_LOST|START_FAILED|OUTCOME_UNKNOWN)$/;
 const unknown = { code: "SANDBOX_OUTCOME_UNKNOWN" };
 const unreachable = { code: "SANDBOX_ENGINE_UNREACHABLE" };
@@ -30,7 +30,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   let host = "";
   let image = "";
   let docker: Docker;
-  /** Accepts connections and says nothing. */
+  /** Accepts connections and does not answer. */
   let hanging: StallingEngine;
   const ways: StallingEngine[] = [];
   const sandboxes: DockerSandbox[] = [];
@@ -49,7 +49,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await cleaner.close();
   });
 
-  /** The run's engine, until it is stalled; null: nothing ever answers. */
+  /** The engine of the test run until it is stalled; null: no answer at all. */
   async function wayTo(engine: string | null): Promise<StallingEngine> {
     const way = await startStallingEngine(engine);
     ways.push(way);
@@ -68,7 +68,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   };
   const sh = (session: Session, text: string, options: RunOptions = {}) =>
     session.run({ kind: "shell", text }, options);
-  /** Runs it, and stalls its engine as soon as it has begun. */
+  /** Runs a command, and stalls its engine as soon as the command has started. */
   const stalledIn = async (stalling: StallingEngine, session: Session, text: string, options: RunOptions = {}) => {
     let begun = false;
     const outcome = sh(session, `echo begun; ${text}`, {
@@ -84,7 +84,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   };
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-  it("are told apart for the operator: absent, hanging, and one that serves, with its images and room", async () => {
+  it("the doctor tells absent, hanging and serving engines apart, with images and free space", async () => {
     const missing = `markmill-absent-${randomBytes(4).toString("hex")}`;
     const standing = await describeEngines(
       { hosts: [absent, hanging.host, host], images: [image, missing] },
@@ -107,7 +107,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     ]);
   });
 
-  it("one that hangs, and one that is absent, hold up neither start, sessions, lists nor removals on a third", async () => {
+  it("a hanging and an absent engine delay no start, session, list or removal on a third one", async () => {
     const sandbox = await sandboxOn([hanging.host, absent, host]);
     expect((await sandbox.describe()).map(({ facts }) => facts !== undefined)).toEqual([false, false, true]);
     const spec = newSpec();
@@ -117,11 +117,11 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect((await sandbox.list()).map(({ id }) => id)).toContain(session.id);
     await session.end();
     expect((await sandbox.list()).map(({ id }) => id)).not.toContain(session.id);
-    // It may be there on an engine that nobody could ask.
+    // The session may exist on the engine that did not answer.
     await expect(sandbox.remove(session.id)).rejects.toMatchObject(unreachable);
   });
 
-  it("a stall that ends is not a command's time-out: the command goes on", async () => {
+  it("a short stall of the engine does not time out a command, which continues", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const session = await sandbox.open(newSpec({ limits: { wallMs: 3_000, silenceMs: 3_000 } }));
@@ -131,7 +131,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect(await outcome).toMatchObject({ exitCode: 0, timedOut: false, output: "begun\ndone\n" });
   });
 
-  it("a stall before the command begins is not its time-out either", async () => {
+  it("a short stall before a command starts does not time it out either", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const session = await sandbox.open(newSpec({ limits: { wallMs: 3_000 } }));
@@ -142,7 +142,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect(await outcome).toMatchObject({ exitCode: 0, timedOut: false, output: "done\n" });
   });
 
-  it("a stall that does not end leaves no outcome and no wait, and the session serves on after it", async () => {
+  it("a stall that does not end produces no outcome and no endless wait, and the session works after it", async () => {
     const bounds = { pingMs: 200, answerMs: 1_000, silentMs: 3_000 };
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host], bounds);
@@ -152,13 +152,13 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await expect(outcome).rejects.toMatchObject(unknown);
     await expect(sandbox.open(spec)).rejects.toMatchObject(unreachable);
     stalling.goOn();
-    // It is asked again as soon as it answers.
+    // The engine is asked again as soon as it answers.
     const again = await until(() => sandbox.open(spec).catch(() => undefined));
     expect(again.attached).toBe(true);
     expect(await sh(again, "cat lib/data.txt; pgrep -x sleep")).toMatchObject({ output: "seven\n" });
   });
 
-  it("every call on one that stalls ends, as trouble that passes", async () => {
+  it("every call to a stalled engine ends with a transient error", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host], { pingMs: 200, answerMs: 1_000, silentMs: 3_000 });
     const spec = newSpec();
@@ -183,7 +183,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
       "a program": () => program.ended,
       end: () => session.end(),
     };
-    // A second session: of one session calls come one after the other.
+    // The test uses a second session, because calls to one session run one after the other.
     const results = await Promise.all(
       Object.entries(calls).map(async ([name, call]) => [
         name,
@@ -196,7 +196,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     for (const [name, code] of results) expect(code, name).toMatch(passing);
   });
 
-  it("a command is given up at once when its worker goes, also while its engine hangs", async () => {
+  it("a command is given up at once when its worker stops, also while its engine hangs", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const spec = newSpec();
@@ -207,7 +207,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     await expect(outcome).rejects.toThrow("shutting down");
     await sandbox.close();
     stalling.goOn();
-    // The engine hears that the input is closed, and the guard ends the command.
+    // The engine notices the closed input, and the guard ends the command.
     const other = await (await sandboxOn([host])).open(spec);
     await until(async () => !(await sh(other, "pgrep -x sleep; true")).output.includes("\n"));
   });
@@ -230,7 +230,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   it.each([
     ["the same session object is used again", false],
     ["another activity opens the session and ends what was interrupted", true],
-  ])("a command that stopped its guard, given up while its engine hangs, is ended before %s", async (_, opensAnew) => {
+  ])("a command that stopped its guard and is given up while its engine hangs ends before %s", async (_, opensAnew) => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const spec = newSpec();
@@ -284,7 +284,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     },
   );
 
-  it("a judge's guest that stalls with its engine is not out of time", async () => {
+  it("a guest of the judge that stalls with its engine has not timed out", async () => {
     const stalling = await wayTo(host);
     const sandbox = await sandboxOn([stalling.host]);
     const judge = await openJudge(sandbox, judgeSpec());
@@ -309,7 +309,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     }
   });
 
-  it("a container that is made and not started yet belongs to a session that is starting", async () => {
+  it("a created container that is not started yet belongs to a starting session", async () => {
     const id = `e-${randomBytes(6).toString("hex")}`;
     opened.push(id);
     const created = { "markmill.created": new Date().toISOString() };
@@ -319,7 +319,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
     expect((await sandbox.list()).find((one) => one.id === id)).toMatchObject({ status: "starting" });
   });
 
-  it("a session whose container ends while its files are put in is lost, and can be asked for again", async () => {
+  it("a session whose container ends during its file upload is lost, and can be requested again", async () => {
     const sandbox = await sandboxOn([host]);
     const spec = newSpec({
       files: { kind: "list", files: [{ path: "big", mode: 0o644, bytes: randomBytes(24 * 1024 * 1024) }] },

@@ -1,5 +1,5 @@
 /**
- * Attacks on the process that keeps a session's container alive. After each of them the command has an ordinary outcome, and the same
+ * Attacks on the process that keeps a session's container alive. After each attack the command has an ordinary outcome, and the same
  * container runs the next command.
  */
 import { randomBytes } from "node:crypto";
@@ -12,12 +12,12 @@ import { sessionSpec } from "../support/session-spec.ts";
 
 const available = await dockerAvailable("attacks on the keeper of a session's container");
 const MIB = 1024 * 1024;
-/** As a small class has them: all places together hold more than the memory. */
+/** Limits for a small class. All writable places together hold more than the memory. */
 const limits = { memoryBytes: 64 * MIB, diskBytes: 48 * MIB, pids: 40, wallMs: 40_000 };
 
-/** Files of no length, in every place a session can write to: each costs the kernel about a kilobyte. */
+/** Empty files in every place that a session can write to. Each one costs the kernel about a kilobyte. */
 const emptyFiles = `for my $at ("/workspace", "/tmp", "/dev/shm") { mkdir "$at/e"; for (1 .. 150000) { open(my $f, ">", "$at/e/" . "n" x 100 . $_) or last } } print "made\\n"`;
-/** Memory in a file without a name, held by a process that looks small, with as low a score as it may have. */
+/** Memory in a file without a name. Its process looks small and has the lowest score that it may have. */
 const hidden = `import os, time
 for score in range(0, 1001, 50):
     try:
@@ -26,7 +26,7 @@ for score in range(0, 1001, 50):
 held = os.memfd_create("held")
 for _ in range(400): os.write(held, b"x" * (1 << 20))
 print("held")`;
-/** A small program, as hard to kill as the keeper, that fills a file without a name. */
+/** A small program that fills a file without a name, and is as hard to kill as the keeper. */
 const besidesKeeper = `import os
 for score in range(0, 1001, 50):
     try:
@@ -37,7 +37,7 @@ print("growing", flush=True)
 for fd in range(10, 20): os.dup2(os.memfd_create("held"), fd)
 fill = "for fd in 10 11 12 13 14 15 16 17 18 19; do head -c 45000000 /dev/zero >/proc/self/fd/$fd; done; sleep 9"
 os.execvp("sh", ["sh", "-c", fill])`;
-/** Memory of System V, which outlives every process: segments, then messages. */
+/** System V memory, which outlives every process: segments, then messages. */
 const systemV = `my @keys; for (1 .. 400) { my $id = shmget(0, 1 << 20, 01600) or last; shmwrite($id, "x" x (1 << 20), 0, 1 << 20) or last }
 for (1 .. 20000) { my $queue = msgget(0, 01600); last unless defined $queue; 1 while msgsnd($queue, pack("l! a*", 1, "x" x 8000), 04000) }
 print "left\\n"`;
@@ -59,7 +59,7 @@ for n in 1 2 3 4 5 6 7 8 9; do perl -e '$held = "a" x 15000000; sleep 5' & done;
   },
 ];
 
-describe.skipIf(!available)("a session whose command attacks its keeper", () => {
+describe.skipIf(!available)("a sandbox session whose command attacks its keeper", () => {
   let docker: Docker;
   let sandbox: DockerSandbox;
   const opened: Session[] = [];
@@ -80,7 +80,7 @@ describe.skipIf(!available)("a session whose command attacks its keeper", () => 
     return session;
   };
 
-  it.each(attacks)("a command that $name has an ordinary outcome, and the session lives", async ({ text, says }) => {
+  it.each(attacks)("has an ordinary outcome and stays usable after a command that $name", async ({ text, says }) => {
     const session = await open();
     const before = await docker.getContainer(`markmill-session-${session.id}`).inspect();
     const outcome = await session.run({ kind: "shell", text });
@@ -93,7 +93,7 @@ describe.skipIf(!available)("a session whose command attacks its keeper", () => 
     expect(after.State.Pid).toBe(before.State.Pid);
   });
 
-  it("a command that gets the keeper killed for want of memory was killed, and the session can be opened again", async () => {
+  it("can be opened again after the keeper was killed for lack of memory", async () => {
     const session = await open();
     const outcome = await session.run({ kind: "python", text: besidesKeeper });
     expect(outcome).toMatchObject({ exitCode: 137, outOfMemory: true, timedOut: false });
@@ -107,7 +107,7 @@ describe.skipIf(!available)("a session whose command attacks its keeper", () => 
     expect(await sandbox.endedByMemory?.(session.instance)).toBe(!again.attached);
   });
 
-  it("commands have the highest out-of-memory score, and the keeper a lower one", async () => {
+  it("gives commands the highest out-of-memory score, and the keeper a lower one", async () => {
     const session = await open();
     const text = `cat /proc/self/oom_score_adj
 for p in 1 $(ps -eo pid=,args= | awk '/keeper/ && !/awk/ { print $1 }'); do cat /proc/$p/oom_score_adj; done`;

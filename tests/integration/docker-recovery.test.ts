@@ -1,6 +1,6 @@
 /**
- * Whole runs on a Docker engine of their own that is stopped, killed, filled or loses containers. A submission is graded in the end, or
- * waits for trouble that passes; nothing of the sandbox's trouble is a verdict.
+ * Whole runs on a private Docker engine that is stopped, killed, filled or loses containers. A submission is graded at the end, or the run
+ * waits for a transient error. No trouble of the sandbox becomes a verdict.
  */
 import { fileURLToPath } from "node:url";
 import Docker from "dockerode";
@@ -20,11 +20,11 @@ const mayStart = available && process.platform === "linux" && process.getuid?.()
 if (available && !mayStart)
   await reportSkip({ what: "recovery of runs from trouble of their Docker engine", reason: "starting one needs root" });
 
-/** Shorter than the usual ones, so that an engine is given up within the test. */
+/** Shorter than the default times, so that an engine is given up within the test. */
 const bounds = { pingMs: 300, answerMs: 5_000, silentMs: 4_000, callMs: 20_000 };
 const head = "---\nsandbox: { wall: 12s }\njudge: { files: tests, wall: 20s }\n---\n\n";
 
-describe.skipIf(!mayStart)("runs on a Docker engine in trouble", () => {
+describe.skipIf(!mayStart)("runs on a failing Docker engine", () => {
   let own: OwnEngine;
   let docker: Docker;
   let mill: Mill;
@@ -47,9 +47,9 @@ describe.skipIf(!mayStart)("runs on a Docker engine in trouble", () => {
     await own?.engine.stop();
   });
 
-  /** Until `finish` lets it go. */
+  /** The command waits until `finish` releases it. */
   const waits = "until [ -e /tmp/go ]; do sleep 0.2; done";
-  /** Two EXECUTEs: one leaves a mark, the next adds one, waits, and says what it saw. */
+  /** Two EXECUTEs: the first leaves a mark, the second adds one, waits, and prints what it found. */
   const executes = workflow(
     `START --> EXECUTE_MARK["Execute: echo mark >> marks"]
 EXECUTE_MARK --> EXECUTE_LOOK["Execute: echo tries >> marks; ${waits}; cat marks; exit 3"]
@@ -96,7 +96,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     });
   }
 
-  /** Whatever of the run waits goes on. */
+  /** Releases every waiting command of the run. */
   async function finish(run: string) {
     let over = false;
     const ended = mill.ended(run).finally(() => {
@@ -119,7 +119,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
       entry.kind === "event" && entry.event.type === "activity.failed" ? [entry.event.failure.code] : [],
     );
 
-  it("are judged again when the container of the session, of the judge, or of a guest is killed", async () => {
+  it("are judged again when the container of the session, of the judge or of a guest is killed", async () => {
     const [inSession, inJudge, inGuest] = await Promise.all([
       start(executes),
       start(judged(`${waits}; cat /judge/key.txt; exit 4`)),
@@ -135,16 +135,16 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     expect(ended[0]?.variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
     expect(ended[1]?.variables.SEEN).toMatch(/^4 [\s\S]*\nk\n/);
     expect(ended[2]?.variables.SEEN).toMatch(/^5 [\s\S]*\nworked\nguest 0\n/);
-    // The trouble was seen, and was none of the submission.
+    // The trouble was noticed, and was not blamed on the submission.
     for (const id of [inSession, inJudge, inGuest]) expect(await failuresOf(id)).not.toEqual([]);
   });
 
   const programs = inject("thorough") ? (["dockerd", "containerd"] as const) : (["dockerd"] as const);
-  it.each(programs)("end with their verdict when %s stalls in a command", async (program) => {
+  it.each(programs)("end with their verdict when %s stalls during a command", async (program) => {
     const run = await start(executes);
     await whereWaits(run, /session/);
     await own.freeze(program);
-    // Longer than the engine is waited for: what the command did is not known, and it is done again.
+    // The stall is longer than the wait for the engine. The outcome of the command is unknown, and the command is repeated.
     await until(async () => (await failuresOf(run)).length > 0);
     await own.thaw();
     const { status, variables } = await finish(run);
@@ -152,7 +152,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     expect(variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
   });
 
-  it("go on at another worker when theirs ends while the engine hangs", async () => {
+  it("continue on another worker when their worker ends while the engine hangs", async () => {
     const run = await start(executes);
     await whereWaits(run, /session/);
     await own.freeze("dockerd");
@@ -163,7 +163,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     expect(variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
   });
 
-  it("wait while the engine's disk is full, and go on when there is room", async () => {
+  it("wait while the engine's disk is full, and continue when there is space", async () => {
     await own.fill();
     const run = await start(executes);
     await until(async () => (await mill.store.database.calm.query(troubled(run))).rows.length > 0);
@@ -173,7 +173,7 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     expect(variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
   });
 
-  it("are repeated from their checkpoint when the engine is killed in a command and started again", async () => {
+  it("repeat from their checkpoint when the engine is killed during a command and restarted", async () => {
     const [inSession, inJudge] = await Promise.all([start(executes), start(judged(`${waits}; exit 4`))]);
     await Promise.all([whereWaits(inSession, /session/), whereWaits(inJudge, /judge/)]);
     await own.kill();

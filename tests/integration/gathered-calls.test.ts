@@ -1,4 +1,4 @@
-// What a worker asks of the store for the calls of many prompts goes out together, and each call is answered as if it had been alone.
+// A worker gathers the store requests of many prompts into few statements. Each call gets the answer that it would get alone.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { inContendedTransaction } from "../../packages/store/src/database/transaction.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -14,7 +14,7 @@ import {
 
 let database: TestDatabase;
 let store: Store;
-/** Statements that were sent, by their names. */
+/** The statements that were sent, by their names. */
 let sent: Map<string, number>;
 
 beforeAll(async () => {
@@ -87,9 +87,9 @@ const reservations = async () => {
   return rows[0]?.n;
 };
 
-describe("calls that reserve together", () => {
+describe("calls that reserve money in one statement", () => {
   it.each(["with a cap", "without a cap"])(
-    "are reserved by few statements, each under its run and its class %s",
+    "are reserved with few statements, each under its run and its class %s",
     async (how) => {
       await openBudget(store.database, class1, how === "with a cap" ? { nanodollars: 1_000, tokens: null } : none);
       for (const number of numbers(40)) await openBudget(store.database, runOf(number), none, "run");
@@ -103,7 +103,7 @@ describe("calls that reserve together", () => {
     },
   );
 
-  it("pass a cap only as far as it reaches, and hear which one refuses them", async () => {
+  it("pass a limit only as far as it reaches, and each refused call learns which limit refused it", async () => {
     await openBudget(store.database, class1, { nanodollars: 105, tokens: null });
     const answers = await Promise.all(numbers(30).map((number) => store.reserve(reserving(number))));
     const refused = answers.filter(({ kind }) => kind === "refused");
@@ -113,17 +113,17 @@ describe("calls that reserve together", () => {
     expect(await charges()).toEqual([{ state: "open", n: 10, nanodollars: 100 }]);
   });
 
-  it("leave to handlers what they must leave, also where all of them together would", async () => {
+  it("leave the reserve for handlers, also if only all calls together would use it", async () => {
     await openBudget(store.database, class1, { nanodollars: 100, tokens: null }, "run");
     const leave = { nanodollars: 75, tokens: 0 };
     const careful = numbers(4).map((number) => store.reserve({ ...reserving(number), leave }));
     const answers = (await Promise.all(careful)).map(({ kind }) => kind);
     expect(answers.toSorted()).toEqual(["refused", "refused", "reserved", "reserved"]);
-    // A handler, for whom it was left.
+    // This call is of a handler, for which the rest was reserved.
     expect(await store.reserve(reserving(9))).toEqual({ kind: "reserved" });
   });
 
-  it("do not book again what one of them has reserved before", async () => {
+  it("do not book a reservation again that one of them already has", async () => {
     await openBudget(store.database, class1, none);
     await store.reserve(reserving(3));
     const answers = await Promise.all(numbers(10).map((number) => store.reserve(reserving(number))));
@@ -132,7 +132,7 @@ describe("calls that reserve together", () => {
     expect(await charges()).toEqual([{ state: "open", n: 10, nanodollars: 100 }]);
   });
 
-  it("of two tenants meet only budgets of their own, though these have the same ids", async () => {
+  it("of two tenants use separate budgets with the same ids", async () => {
     await openBudget(store.database, class1, { nanodollars: 30, tokens: null });
     await store.as("other").budgets.open(class1, { nanodollars: 30, tokens: null });
     const both = numbers(6).map((number) => store.reserve(reserving(number, number % 2 === 0 ? "default" : "other")));
@@ -140,7 +140,7 @@ describe("calls that reserve together", () => {
     expect((await getBudget(store.database, class1))?.reserved.nanodollars).toBe(30);
   });
 
-  it("of one tenant, held up by who changes its budget, hold up nobody else's", async () => {
+  it("of one tenant that wait for a locked budget delay no other tenant", async () => {
     await openBudget(store.database, class1, none);
     await store.as("other").budgets.open(class1, none);
     const changing = await store.database.calm.connect();
@@ -158,7 +158,7 @@ describe("calls that reserve together", () => {
     await held;
   });
 
-  it("are refused alone where one of them cannot be written", async () => {
+  it("fail alone if one of them cannot be written", async () => {
     await openBudget(store.database, class1, none);
     const broken = { ...reserving(2), want: { nanodollars: 0.5, tokens: 1 } };
     const answers = await Promise.allSettled([
@@ -171,25 +171,28 @@ describe("calls that reserve together", () => {
   });
 });
 
-describe("replies that come together", () => {
-  it.each(["with a cap", "without a cap"])("are stored and settled by few statements under a class %s", async (how) => {
-    await openBudget(store.database, class1, how === "with a cap" ? { nanodollars: 1_000, tokens: null } : none);
-    await Promise.all(numbers(40).map((number) => store.reserve(reserving(number))));
-    await Promise.all(numbers(40).map((number) => store.saveCall(paid(number))));
-    expect(sent.get("save-call")).toBeLessThan(8);
-    for (const number of [0, 17, 39]) {
-      const found = await findCall(store.database, { ...callOf(number), requestHash: "h" });
-      expect(found).toMatchObject({ reply: { text: `reply ${number}` }, usage: { nanodollars: 6 } });
-    }
-    expect(await reservations()).toBe(0);
-    expect(await getBudget(store.database, class1)).toMatchObject({
-      spent: { nanodollars: 240, tokens: 120 },
-      reserved: { nanodollars: 0, tokens: 0 },
-    });
-    expect(await charges()).toEqual([{ state: "paid", n: 40, nanodollars: 240 }]);
-  });
+describe("replies that are stored in one statement", () => {
+  it.each(["with a cap", "without a cap"])(
+    "are stored and booked with few statements under a class %s",
+    async (how) => {
+      await openBudget(store.database, class1, how === "with a cap" ? { nanodollars: 1_000, tokens: null } : none);
+      await Promise.all(numbers(40).map((number) => store.reserve(reserving(number))));
+      await Promise.all(numbers(40).map((number) => store.saveCall(paid(number))));
+      expect(sent.get("save-call")).toBeLessThan(8);
+      for (const number of [0, 17, 39]) {
+        const found = await findCall(store.database, { ...callOf(number), requestHash: "h" });
+        expect(found).toMatchObject({ reply: { text: `reply ${number}` }, usage: { nanodollars: 6 } });
+      }
+      expect(await reservations()).toBe(0);
+      expect(await getBudget(store.database, class1)).toMatchObject({
+        spent: { nanodollars: 240, tokens: 120 },
+        reserved: { nanodollars: 0, tokens: 0 },
+      });
+      expect(await charges()).toEqual([{ state: "paid", n: 40, nanodollars: 240 }]);
+    },
+  );
 
-  it("change nothing of one that was stored before, and book each once", async () => {
+  it("leave an earlier stored reply unchanged, and book each call once", async () => {
     await openBudget(store.database, class1, none);
     await Promise.all(numbers(5).map((number) => store.reserve(reserving(number))));
     await store.saveCall(paid(2, { text: "the first" }));
@@ -200,26 +203,26 @@ describe("replies that come together", () => {
     expect(await charges()).toEqual([{ state: "paid", n: 5, nanodollars: 30 }]);
   });
 
-  it("without a reservation have a line in the account all the same", async () => {
+  it("without a reservation are recorded in the account too", async () => {
     await Promise.all(numbers(3).map((number) => store.saveCall(paid(number))));
     expect(await charges()).toEqual([{ state: "paid", n: 3, nanodollars: 18 }]);
   });
 
-  it("fail alone where one of them cannot be written", async () => {
+  it("fail alone if one of them cannot be written", async () => {
     const all = [paid(1), paid(2, { nanodollars: 0.5 }), paid(3)];
     const answers = await Promise.allSettled(all.map((one) => store.saveCall(one)));
     expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(await charges()).toEqual([{ state: "paid", n: 2, nanodollars: 12 }]);
   });
 
-  it("keep NUL and lone surrogates out of Postgres", async () => {
+  it("are stored without NUL and lone surrogates", async () => {
     await Promise.all([store.saveCall(paid(1, { text: "a\0b\ud800" })), store.saveCall(paid(2))]);
     const found = await findCall(store.database, { ...callOf(1), requestHash: "h" });
     expect(found?.reply).toEqual({ text: "a\ufffdb\ufffd" });
   });
 });
 
-describe("conversations that are read together", () => {
+describe("conversations that are read in one statement", () => {
   const say = (thread: string, text: string, seq = 1) =>
     store.database.calm.query(
       "insert into messages (thread, seq, position, role, text, run_id) values ($1, $3, 0, 'user', $2, $1)",
@@ -228,7 +231,7 @@ describe("conversations that are read together", () => {
   const texts = async (read: (thread: string) => Promise<readonly { readonly text: string }[]>, thread: string) =>
     (await read(thread)).map(({ text }) => text);
 
-  it("are each their own, in the order in which they were said, by few statements", async () => {
+  it("stay separate, in their own order, with few statements", async () => {
     const threads = numbers(20).map((number) => `thread-${first + number}`);
     for (const thread of threads) await say(thread, `${thread} one`);
     for (const thread of threads) await say(thread, `${thread} two`, 2);
@@ -238,7 +241,7 @@ describe("conversations that are read together", () => {
     expect(sent.get("conversations")).toBeLessThan(5);
   });
 
-  it("too long together are read one by one, and only one that is too long by itself is refused", async () => {
+  it("are read one by one if they are too long together, and only one that is too long alone is refused", async () => {
     const threads = numbers(4).map((number) => `long-${first + number}`);
     for (const [number, thread] of threads.entries()) await say(thread, "x".repeat(number === 2 ? 1_001 : 600));
     const read = createReadConversation(store.database, 1_000);
@@ -248,7 +251,7 @@ describe("conversations that are read together", () => {
   });
 });
 
-it("two transactions that stand in each other's way both come to their end", async () => {
+it("two transactions that block each other both finish", async () => {
   await openBudget(store.database, `${class1}-a`, none);
   await openBudget(store.database, `${class1}-b`, none);
   const both = Promise.withResolvers<void>();

@@ -1,5 +1,5 @@
-// Works in git repositories over real ssh and https: the commit before the deadline, a token that is seen by its host alone, no redirects; and
-// addresses that students wrote into a roster, which get no credential of the teacher's and nobody else's work.
+// Submissions in git repositories over real ssh and https: the commit before the deadline, a token that only its host sees, no redirects.
+// Addresses that students wrote into a roster get no credential of the teacher and no submission of another student.
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
@@ -46,12 +46,12 @@ git(folder, "2026-11-10", "clone", "-q", "--bare", work, repository);
 git(repository, "2026-11-10", "update-server-info");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** As an address that class.yaml makes. */
+/** An address as class.yaml has it. */
 const fetchWritten = async (written: string, options: Partial<FetchOptions>) =>
   await fetchRepository(await readAddress(written), { allow: "any", limits, ...options });
 
 let classes = 0;
-/** The works of a class whose roster and settings these are. */
+/** The submissions of a class with this roster and these settings. */
 async function readWorks(roster: readonly string[], settings: string, options: Parameters<typeof readClassWorks>[1]) {
   classes += 1;
   const place = join(folder, `class-${classes}`);
@@ -79,19 +79,19 @@ const ssh: SshServer | Error = await startSshServer(
 ).catch((error: Error) => error);
 if (ssh instanceof Error) await reportSkip({ what: "repositories over ssh", reason: ssh.message });
 
-describe.skipIf(ssh instanceof Error)("over ssh", () => {
+describe.skipIf(ssh instanceof Error)("a git repository over ssh", () => {
   const server = ssh as SshServer;
   const access = { sshKey: server.key, knownHosts: server.knownHosts };
   const url = `ssh://${server.user}@127.0.0.1:${server.port}${served}`;
   afterAll(() => server.stop());
 
-  it("the last commit before the deadline is read with the key that is named", async () => {
+  it("its last commit before the deadline is read with the configured key", async () => {
     const read = await fetchWritten(url, { limits, deadline, access });
     expect(contentOf(read)).toEqual(["a.js: first"]);
     expect(contentOf(await fetchWritten(url, { limits, access }))).toEqual(["a.js: too late"]);
   });
 
-  it("a host that nobody knows, and a key that nobody knows, are refused without a question", async () => {
+  it("an unknown host and an unknown key are refused without a prompt", async () => {
     const stranger = join(folder, "stranger");
     execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", stranger]);
     await expect(fetchWritten(url, { limits, access: { ...access, knownHosts: "/dev/null" } })).rejects.toThrow(
@@ -102,7 +102,7 @@ describe.skipIf(ssh instanceof Error)("over ssh", () => {
     );
   });
 
-  it("a roster says whose repository is where; one that cannot be had stops that work alone, and is not called the student's cause", async () => {
+  it("a roster assigns repositories, and a failed one stops only that submission and is not blamed on the student", async () => {
     const at = `ssh://${server.user}@127.0.0.1:${server.port}`;
     const { mapping, submissions, unfetched, withoutWork, findings } = await readWorks(
       [
@@ -129,7 +129,7 @@ describe.skipIf(ssh instanceof Error)("over ssh", () => {
     expect(JSON.stringify(submissions[2])).toContain("outside the folder of the class");
   });
 
-  it("a key is used for no address of a roster but those at places that class.yaml names", async () => {
+  it("a key is used only for addresses at places that class.yaml names", async () => {
     const read = async (settings: string) =>
       await readWorks(["id;Name;Repo URL", `1;Ada;${url}`], settings, { git: access });
     for (const settings of [
@@ -145,7 +145,7 @@ describe.skipIf(ssh instanceof Error)("over ssh", () => {
   });
 });
 
-describe("over https", () => {
+describe("a git repository over https", () => {
   let server: Server;
   let url: string;
   const asked: { readonly path: string; readonly authorization: string | undefined }[] = [];
@@ -176,13 +176,13 @@ describe("over https", () => {
   });
   afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-  it("it is read where the certificate is known, and only there", async () => {
+  it("it is read only if its certificate is trusted", async () => {
     const read = await fetchWritten(`${url}/open/ada.git`, { limits, deadline, access: { caFile } });
     expect(contentOf(read)).toEqual(["a.js: first"]);
     await expect(fetchWritten(`${url}/open/ada.git`, { limits })).rejects.toThrow(/certificate/i);
   });
 
-  it("a redirect is refused, and says what to do; a token does not go on with it", async () => {
+  it("a redirect is refused with advice, and the token does not follow it", async () => {
     const token = { host: url.replace("https://", ""), value: "very-secret" };
     asked.splice(0);
     const moved = fetchWritten(`${url}/moved/ada.git`, { access: { caFile, token } });
@@ -190,7 +190,7 @@ describe("over https", () => {
     expect(asked.map(({ path }) => path.split("/")[1])).toEqual(["moved"]);
   });
 
-  it("a token is sent to its host, and to no other", async () => {
+  it("a token is sent only to its host", async () => {
     const token = { host: url.replace("https://", ""), value: "very-secret" };
     asked.splice(0);
     const read = await fetchWritten(`${url}/private/ada.git`, { limits, access: { caFile, token } });
@@ -211,7 +211,7 @@ describe("over https", () => {
     const token = () => ({ host: url.replace("https://", ""), value: "very-secret" });
     const access = () => ({ caFile, token: token() });
 
-    it("an address gets the token at a place that class.yaml names, and nowhere else, on the same host neither", async () => {
+    it("an address gets the token only at a place that class.yaml names, also on the same host", async () => {
       asked.splice(0);
       const { submissions, codes } = await readWorks(
         roster(`1;Ada;;${url}/private/ada.git`, `2;Bea;;${url}/open/ada.git`),
@@ -219,12 +219,12 @@ describe("over https", () => {
         { git: access() },
       );
       expect(submissions.map(({ key, content }) => [key, content.is])).toEqual([["1#1", "taken"]]);
-      // The other is no public address: it was not even asked.
+      // The other address is not public, so it got no request.
       expect(codes).toEqual([["2", "INTAKE_REPOSITORY_NOT_ALLOWED"]]);
       expect(asked.every(({ path }) => path.startsWith("/private/"))).toBe(true);
     });
 
-    it("what is public is read without any credential, at the addresses that were looked at", async () => {
+    it("a public repository is read without credentials, at the addresses that were checked", async () => {
       const rules = addressRules([{ network: "127.0.0.1", bits: 32, port: null }]);
       const options = { limits, allow: [], access: access(), rules };
       asked.splice(0);
@@ -245,7 +245,7 @@ describe("over https", () => {
       expect(asked).toEqual([]);
     });
 
-    it("one repository of several people is nobody's work before a person has looked, however it is written", async () => {
+    it("a repository of several students belongs to none of them until the teacher decides, however it is written", async () => {
       const host = url.replace("https://", "");
       const { submissions, unfetched, codes, withoutWork } = await readWorks(
         roster(
@@ -267,7 +267,7 @@ describe("over https", () => {
       expect(withoutWork).toEqual([]);
     });
 
-    it("one repository of a group is one work of the group; with a stranger it is nobody's", async () => {
+    it("a repository of a group is one submission of the group, and with an unknown student it is unmatched", async () => {
       const settings = `repositories: { from: roster, allow: ["${url}/"] }`;
       const group = [`1;Ada;Red;${url}/open/ada.git`, `2;Bea;Red;${url}/open/ada`];
       const { submissions, codes } = await readWorks(roster(...group), settings, { git: access() });
@@ -278,7 +278,7 @@ describe("over https", () => {
       expect(stranger.unfetched.map(({ by }) => by)).toEqual([["1"], ["2"], ["3"]]);
     });
 
-    it("two repositories of one group are two works, and no attempts of each other", async () => {
+    it("two repositories of one group are two submissions, not attempts of one", async () => {
       const { submissions } = await readWorks(
         roster(
           `1;Ada;T1;${url}/open/ada.git`,
@@ -295,7 +295,7 @@ describe("over https", () => {
       ]);
     });
 
-    it("a group that is called like a student's key takes nothing from them", async () => {
+    it("a group with the name of a student's key takes no submission from that student", async () => {
       const { submissions } = await readWorks(
         roster(`1;Ada;3;${url}/open/ada.git`, `2;Bea;3;${url}/open/ada`, "3;Cem;;ext::x"),
         `repositories: { from: roster, allow: ["${url}/"] }`,
@@ -307,7 +307,7 @@ describe("over https", () => {
       ]);
     });
 
-    it("a student's number or name that is another's does not take their place", async () => {
+    it("a student with the number or name of another student does not replace that student", async () => {
       const { submissions } = await readWorks(
         ["id;Name;Github;Repo URL", `1;Ada;;${url}/open/ada.git`, "2;Bea;1;ext::x"],
         `repositories: { from: roster, allow: ["${url}/"] }`,
@@ -319,7 +319,7 @@ describe("over https", () => {
       ]);
     });
 
-    it("files are read where class.yaml names their folder, and only what lies there itself", async () => {
+    it("only files directly in the folder that class.yaml names are read", async () => {
       const place = join(folder, `class-${classes + 1}`);
       const repositories = join(place, "repositories");
       execFileSync("mkdir", ["-p", repositories, join(place, "private"), join(repositories, "linked.git")]);
@@ -339,7 +339,7 @@ describe("over https", () => {
       expect(codes).toEqual(["2", "3"].map((key) => [key, "INTAKE_REPOSITORY_NOT_ALLOWED"]));
     });
 
-    it("files that lead elsewhere by any of git's ways are not read, and a field of a roster is one piece of a path", async () => {
+    it("files outside the folder are not read by any of git's ways, and a roster field is one path segment", async () => {
       const place = join(folder, `class-${classes + 1}`);
       const repositories = join(place, "repositories");
       const secret = join(place, "private", "sol.git");
@@ -375,7 +375,7 @@ describe("over https", () => {
     });
   });
 
-  it("a host that says nothing costs no more than the time there is", async () => {
+  it("a host that does not answer delays no longer than the time limit", async () => {
     const silent = createServer(
       { key: readFileSync(join(folder, "key.pem")), cert: readFileSync(caFile) },
       () => undefined,

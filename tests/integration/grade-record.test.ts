@@ -1,4 +1,4 @@
-// What people say of grades, on a real store: two teachers, repeated requests, a class that is deleted meanwhile, a rubric that changes.
+// Grades by people, on a real store: two teachers, repeated requests, a class that is deleted meanwhile, a rubric that changes.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import pg from "pg";
@@ -46,8 +46,8 @@ const work = async () => {
 const eventCount = async () =>
   (await store.database.calm.query<{ n: number }>("select count(*)::integer as n from grade_events")).rows[0]?.n;
 
-describe("two teachers", () => {
-  it("a colleague's mark is replaced only by somebody who has seen it", async () => {
+describe("grades of two teachers", () => {
+  it("a colleague's mark is replaced only by a teacher who has seen it", async () => {
     await say("ada", 1);
     const before = (await work()).etag;
     await expect(say("bob", 2)).rejects.toMatchObject({
@@ -61,7 +61,7 @@ describe("two teachers", () => {
     expect(await eventCount()).toBe(3);
   });
 
-  it("of many who decide on the same state at the same time one is heard, and the others are told", async () => {
+  it("of several parallel decisions on the same state one is stored, and the others are refused", async () => {
     await say("ada", 1);
     const { etag } = await work();
     const said = await Promise.allSettled([0, 2, 3, 4].map((points) => say(`p${points}`, points, { seen: [etag] })));
@@ -71,14 +71,14 @@ describe("two teachers", () => {
     expect(await eventCount()).toBe(2);
   });
 
-  it("of many who mark an unmarked criterion at the same time none overwrites another", async () => {
+  it("parallel marks of one unmarked criterion do not overwrite each other", async () => {
     const said = await Promise.allSettled([0, 1, 2, 3].map((points) => say(`p${points}`, points)));
     expect(said.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     for (const one of said)
       if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "STORE_GRADE_UNSEEN" });
   });
 
-  it("an undo takes back the caller's own last mark and no other", async () => {
+  it("an undo removes the caller's own last mark only", async () => {
     await say("ada", 1);
     await say("bob", 2, { seen: "any" });
     const undo = await say("ada", null);
@@ -92,7 +92,7 @@ describe("two teachers", () => {
     expect((await work()).grade).toMatchObject({ total: 9, overrides: [] });
   });
 
-  it("a named mark of a colleague is taken back by somebody who has seen it, once", async () => {
+  it("a colleague's mark is undone once, by a teacher who has seen it", async () => {
     const { id: first } = await say("ada", 1);
     const { id: second } = await say("bob", 2, { seen: "any" });
     await expect(say("ada", null, { takesBack: second })).rejects.toMatchObject({ code: "STORE_GRADE_UNSEEN" });
@@ -105,8 +105,8 @@ describe("two teachers", () => {
   });
 });
 
-describe("a repeated request", () => {
-  it("with the same key gets the same event, whatever has happened since", async () => {
+describe("a repeated grade request", () => {
+  it("with the same key returns the same event, whatever happened since", async () => {
     const { etag } = await work();
     const asked = { idempotencyKey: "k1", seen: [etag] };
     const first = await say("ada", 1, asked);
@@ -116,7 +116,7 @@ describe("a repeated request", () => {
     expect(await eventCount()).toBe(2);
   });
 
-  it("sent many times at once is one event", async () => {
+  it("sent many times in parallel creates one event", async () => {
     const said = await Promise.all(Array.from({ length: 6 }, () => say("ada", 1, { idempotencyKey: "k2" })));
     expect(new Set(said.map((one) => one.id)).size).toBe(1);
     expect(await eventCount()).toBe(1);
@@ -139,14 +139,14 @@ describe("a repeated request", () => {
   });
 });
 
-describe("a grade event while its class is deleted", () => {
+describe("a grade event during the deletion of its class", () => {
   it("is refused and leaves no row behind", async () => {
     const holder = new pg.Client({ connectionString: database.url });
     await holder.connect();
     try {
       await holder.query("begin");
       await holder.query("select 1 from markmill.batch_works where batch_id = $1 for update", [id]);
-      // The deletion has deleted the batch and its events, and waits for the works.
+      // The deletion has deleted the batch and its events, and waits for the submissions.
       const deleted = tenant.batches.delete(id);
       const waiting =
         "select count(*)::integer as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
@@ -166,7 +166,7 @@ describe("a grade event while its class is deleted", () => {
     }
   });
 
-  it("is refused from the moment the deletion begins, also when it was interrupted", async () => {
+  it("is refused from the start of the deletion, also if the deletion was interrupted", async () => {
     await store.database.calm.query("update batches set deleting_at = clock_timestamp()");
     await expect(say("ada", 1)).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED", message: /being deleted/ });
     const again = await classOf(tenant, flow, 2);
@@ -177,20 +177,20 @@ describe("a grade event while its class is deleted", () => {
   });
 });
 
-describe("a rubric that changes", () => {
+describe("a changed rubric", () => {
   const save = async (rubric: typeof classRubric) =>
     tenant.batches.save({ ...(await classOf(tenant, flow, 2)), rubric });
   const [tests, style] = classRubric.criteria;
   if (tests === undefined || style === undefined) throw new Error("the rubric has two criteria");
 
-  it("only in the order of its rows voids no grade, mark, review or release", async () => {
+  it("voids no grade, mark, review or release if only the order of its rows changed", async () => {
     await say("ada", 1);
     await tenant.batches.record(id, { work: key, by: "ada", kind: "released" });
     await save({ criteria: [style, tests] });
     expect((await work()).grade).toMatchObject({ outcome: { is: "graded" }, total: 7, released: { total: 7 } });
   });
 
-  it("keeps marks that were stored under the hash of an earlier version, also by another order", async () => {
+  it("keeps marks that were stored under the hash of an earlier version, also in another order", async () => {
     const sorted = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(sorted);
       if (typeof value !== "object" || value === null) return value;
@@ -210,7 +210,7 @@ describe("a rubric that changes", () => {
     expect(await tenant.batches.regrade(id, { keys: [key] })).toEqual({ works: [key] });
   });
 
-  it("of a batch from before the upgrade is found in the definition that its tries were graded by", async () => {
+  it("of a batch from before the upgrade is found in the definition that graded its attempts", async () => {
     const words = { names: "Names tell everything" };
     const [before, after] = [gradingFlow(), gradingFlow("Judge it", undefined, words)];
     const rubricOf = ({ programs, root }: typeof before) => programs[root]?.rubric as unknown as typeof classRubric;
@@ -238,7 +238,7 @@ describe("a rubric that changes", () => {
     ]);
   });
 
-  it("keeps the marks of the criteria that did not change, and all of them when it changes back", async () => {
+  it("keeps the marks of unchanged criteria, and all marks when it changes back", async () => {
     await save({ criteria: [tests, { ...style, title: "Reads very well" }] });
     const changed = (await work()).grade;
     expect(changed).toMatchObject({

@@ -1,4 +1,4 @@
-/** Prints everything that a guest of a judge can see of the machine, and looks for the install path and the run id in it. */
+/** Prints everything that a guest of a judge can see of the machine, and searches it for the install path and the run id. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -12,7 +12,7 @@ import { sessionSpec } from "../support/session-spec.ts";
 
 const docker = await dockerAvailable("what a guest sees in a Docker container");
 
-/** Whatever cannot be read says nothing. */
+/** An unreadable file prints nothing. */
 const LOOK = `
 echo "args: $0 $*"; pwd; env; export -p; set; hostname; uname -a; id; df -a; mount
 for file in cmdline environ cgroup mounts mountinfo mountstats status maps auxv limits oom_score comm cpuset numa_maps smaps; do
@@ -32,7 +32,7 @@ echo looked at all
 describe.skipIf(process.platform !== "linux").each([
   ["with cgroups", true],
   ["without cgroups", false],
-])("what is seen in the jail, %s", (_, useCgroups) => {
+])("programs in the jail, %s", (_, useCgroups) => {
   let root = "";
   let sandbox: JailSandbox;
   beforeAll(async () => {
@@ -45,7 +45,7 @@ describe.skipIf(process.platform !== "linux").each([
   });
   const install = resolve(import.meta.dirname, "../..");
 
-  it("by a guest is neither the install path nor the run id", async () => {
+  it("a guest sees neither the install path nor the run id", async () => {
     const look = { path: "look.sh", mode: 0o755, bytes: Buffer.from(LOOK) };
     const spec = judgeSpec({ run: "run-0f1e2d3c4b5a", submission: { kind: "list", files: [look] } });
     const judge = await openJudge(sandbox, spec);
@@ -64,7 +64,7 @@ describe.skipIf(process.platform !== "linux").each([
     }
   });
 
-  it("by a command in a session of its own is neither the install path nor the run id", async () => {
+  it("a command in its own session sees neither the install path nor the run id", async () => {
     const files = { kind: "list", files: [{ path: "look.sh", mode: 0o755, bytes: Buffer.from(LOOK) }] } as const;
     const session = await sandbox.open({ ...sessionSpec("run-5a4b3c2d1e0f"), files });
     try {
@@ -80,8 +80,8 @@ describe.skipIf(process.platform !== "linux").each([
   });
 });
 
-describe.skipIf(!docker)("what is seen in a container", () => {
-  it("by a guest is neither the install path nor the run id", async () => {
+describe.skipIf(!docker)("programs in a container", () => {
+  it("as guests see neither the install path nor the run id", async () => {
     const engine = await sharedDocker();
     const sandbox = await createDockerSandbox({ hosts: [engine.host], images: [engine.image] });
     const look = { path: "look.sh", mode: 0o755, bytes: Buffer.from(LOOK) };
@@ -92,8 +92,8 @@ describe.skipIf(!docker)("what is seen in a container", () => {
     });
     const judge = await openJudge(sandbox, spec);
     try {
-      // It is more than one command may print: the judge looks through it.
-      // The engine of the tests lies below this folder itself, in .cache; what matters is where the product lies.
+      // The text is too long for the output of one command, so the judge searches it.
+      // The engine of the tests is below this folder, in .cache. Only the place of the product matters.
       const install = resolve(import.meta.dirname, "../..");
       const secrets = [
         "0f1e2d3c4b5a",

@@ -1,6 +1,3 @@
-/** A worker that goes on with the next activity of its run: packages/queue/src/throughput/hand-over.ts, on real servers. */
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { JobSpec } from "@markmill/engine";
 import { type BackendOptions, type Handler, jobId, openQueues, type QueueError, type Queues } from "@markmill/queue";
 import { createPostgresBackend, Queue } from "bullmq";
@@ -8,6 +5,7 @@ import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { handOverOnPostgres } from "../../packages/queue/src/throughput/hand-over-postgres.ts";
+import { answersLost } from "../support/answers-lost.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
 
@@ -24,7 +22,7 @@ function spec(more: Partial<JobSpec> = {}): JobSpec {
 
 const specs = (count: number) => Array.from({ length: count }, () => spec());
 
-/** Enqueues the next of a chain in every delivery. */
+/** Enqueues the next job of a chain in every delivery. */
 function walking(
   chain: readonly JobSpec[],
   heard: string[],
@@ -38,17 +36,17 @@ function walking(
   };
 }
 
-/** A server, and what a person could look up on it. */
+/** A queue server, and what a person could look up on it. */
 interface Place {
   readonly backend: BackendOptions;
-  /** The control queue as a board has it. */
+  /** The control queue as the job board shows it. */
   readonly board: Pick<Queue, "getJobCounts" | "getJob" | "getJobs" | "pause" | "resume">;
-  /** Everything that is kept of a job; undefined: it is gone. */
+  /** All fields of a job; undefined: the job does not exist. */
   kept(id: string): Promise<Record<string, unknown> | undefined>;
-  /** Its worker is still believed in. */
+  /** The worker's lock on the job has not expired. */
   isLocked(id: string): Promise<boolean>;
   jobs(): Promise<number>;
-  /** Jobs that have come through the waiting list since the last wipe. */
+  /** The number of jobs that were in the waiting list since the last wipe. */
   waited(): Promise<number>;
   wipe(): Promise<void>;
   close(): Promise<void>;
@@ -68,7 +66,7 @@ async function onRedis(): Promise<Place> {
     },
     isLocked: async (id) => (await redis.pttl(`${key(id)}:lock`)) > 0,
     jobs: async () => (await redis.keys(key("a*-*"))).length,
-    // Counted by BullMQ with every job that is added.
+    // BullMQ counts every added job.
     waited: async () => Number(await redis.get(key("id"))),
     async wipe() {
       await redis.flushall();
@@ -114,7 +112,7 @@ async function onPostgres(): Promise<Place> {
 describe.skipIf(!withRedis)("a hand-over on Redis", () => behaves(onRedis));
 describe("a hand-over on Postgres", () => behaves(onPostgres));
 
-it("a hand-over on Postgres waits for nobody who holds a job's row: that would be a deadlock", async () => {
+it("a hand-over on Postgres does not wait for a locked job row, which would be a deadlock", async () => {
   const database = await freshDatabase();
   const queues = await openQueues({ backend: { kind: "postgres", url: database.url } });
   const [free, held, after, ...rest] = specs(4);
@@ -161,7 +159,7 @@ function behaves(make: () => Promise<Place>): void {
     await queues.close();
   });
 
-  it("that was counted on and is refused says so before its spec is enqueued", async () => {
+  it("reports a refusal before the refused job is enqueued", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const told: string[] = [];
     const serving = queues.serve("control", async (delivered, enqueue, slot) => {
@@ -174,7 +172,7 @@ function behaves(make: () => Promise<Place>): void {
         told.push("refused");
       });
       await enqueue([second]);
-      // No hand-over while a queue is paused.
+      // A paused queue allows no hand-over.
       await board.pause();
       return { do: "done" };
     });
@@ -186,7 +184,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("that was counted on and succeeds refuses nobody", async () => {
+  it("reports no refusal when it succeeds", async () => {
     const [first, second, third] = specs(3) as [JobSpec, JobSpec, JobSpec];
     const told: string[] = [];
     const serving = queues.serve("control", async (delivered, enqueue, slot) => {
@@ -194,7 +192,7 @@ function behaves(make: () => Promise<Place>): void {
       if (delivered.jobId !== jobId(first)) return { do: "done" };
       expect(slot.countOn()).toBe(true);
       slot.onRefused(third.activityId, async () => void told.push("refused"));
-      // The one that is counted on is handed over, wherever it stands.
+      // The expected job is handed over, at any position in the list.
       await enqueue([second, third]);
       return { do: "done" };
     });
@@ -205,7 +203,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("leads a run from job to job, each delivered once, and leaves nothing", async () => {
+  it("delivers each job of a run once, in order, and leaves nothing", async () => {
     const chains = Array.from({ length: 8 }, () => specs(12));
     const heard: string[] = [];
     const handlers = chains.map((chain) => walking(chain, heard));
@@ -229,11 +227,11 @@ function behaves(make: () => Promise<Place>): void {
     expect(errors).toEqual([]);
   });
 
-  it("leads a run from prompt to prompt, too", async () => {
+  it("also delivers prompts of a run one after the other", async () => {
     const chain = specs(4).map((one): JobSpec => ({ ...one, queue: "prompt" }));
     const waiting = spec({ queue: "prompt" });
     const heard: string[] = [];
-    // One after the other: specs that are enqueued together have no order.
+    // The test enqueues one after the other, because jobs that are enqueued together have no order.
     await queues.enqueue([chain[0] as JobSpec]);
     await queues.enqueue([waiting]);
     const serving = queues.serve("prompt", walking(chain, heard), { concurrency: 1 });
@@ -241,7 +239,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("makes a job as BullMQ makes and starts one", async () => {
+  it("creates a job as BullMQ creates and starts one", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const kept: Record<string, unknown>[] = [];
     const serving = queues.serve(
@@ -255,7 +253,7 @@ function behaves(make: () => Promise<Place>): void {
         expect(job).toMatchObject({ name: "activity", attemptsStarted: 1, attemptsMade: 0, delay: 0, priority: 0 });
         return { do: "done" };
       }),
-      // However slow the machine is.
+      // This holds on a machine of any speed.
       { lockDuration: 60_000 },
     );
     await queues.enqueue([first]);
@@ -271,7 +269,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(alike(handed, second)).toBe(alike(fetched, first));
   });
 
-  it("that is lost with its worker is delivered again, and says so", async () => {
+  it("delivers a job again that was lost with its worker, and marks it as stalled", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const never = new Promise<never>(() => undefined);
@@ -299,7 +297,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("is kept alive by its worker for as long as it takes", async () => {
+  it("keeps its lock for as long as the handler runs", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const handler = walking([first, second], heard, async ({ jobId: id }) => {
@@ -314,7 +312,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(heard).toEqual([jobId(first), jobId(second)]);
   });
 
-  it("does not happen while the queue is paused: the next job waits", async () => {
+  it("does not happen while the queue is paused, and the next job waits", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(
@@ -338,7 +336,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  /** A chain whose activities may be done twice; the queue is paused in its first one, so that the hand-over is refused. */
+  /** A chain of activities that are safe to repeat. The queue is paused in the first one, so that the hand-over is refused. */
   const pausing = (chain: readonly JobSpec[], heard: string[], meanwhile?: Handler): Handler =>
     walking(chain, heard, async (delivered, enqueue, slot) => {
       for (const { activityId } of chain) slot.mayBeginEarly(activityId);
@@ -346,7 +344,7 @@ function behaves(make: () => Promise<Place>): void {
       return (await meanwhile?.(delivered, enqueue, slot)) ?? { do: "done" };
     });
 
-  it("that is refused to an activity that began early enqueues what the activity led to", async () => {
+  it("enqueues the successors of an early activity when the hand-over to it is refused", async () => {
     const chain = specs(3);
     const [first, second, third] = chain.map(jobId);
     const heard: string[] = [];
@@ -362,7 +360,7 @@ function behaves(make: () => Promise<Place>): void {
   });
 
   it.each(["puts itself off", "throws"])(
-    "that is refused to an activity that began early and %s enqueues it again",
+    "enqueues an early activity again when the hand-over to it is refused and the activity %s",
     async (how) => {
       const chain = specs(2);
       const [first, second] = chain.map(jobId);
@@ -383,7 +381,7 @@ function behaves(make: () => Promise<Place>): void {
     },
   );
 
-  it("to an activity that began early and puts itself off puts off the activity's job", async () => {
+  it("delays the job of an early activity that asks to run later", async () => {
     const chain = specs(2);
     const [first, second] = chain.map(jobId);
     const heard: string[] = [];
@@ -398,7 +396,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("of activities that begin early leads each run from job to job in order, and leaves nothing", async () => {
+  it("delivers the jobs of early activities in order, and leaves nothing", async () => {
     const chains = Array.from({ length: 8 }, () => specs(12));
     const heard: string[] = [];
     const serving = queues.serve(
@@ -422,7 +420,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(errors).toEqual([]);
   });
 
-  it("of a job that somebody else has enqueued makes no second one", async () => {
+  it("of a job that another process has enqueued creates no second job", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(
@@ -439,7 +437,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(heard).toHaveLength(2);
   });
 
-  it("does not happen where the job is not let go: what it enqueued is enqueued all the same", async () => {
+  it("does not happen if the finished job runs again later, and its successor is enqueued", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     let put = false;
@@ -452,13 +450,13 @@ function behaves(make: () => Promise<Place>): void {
       }),
     );
     await queues.enqueue([first]);
-    // Its second delivery enqueues once more.
+    // The second delivery enqueues its successor once more.
     const order = [first, second, first, second].map(jobId);
     await expect.poll(() => heard).toEqual(order);
     await serving.close();
   });
 
-  it("of a handler that throws is enqueued all the same", async () => {
+  it("enqueues the next job when the handler throws", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const handler = walking([first, second], heard, async ({ jobId: id }) => {
@@ -471,7 +469,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("of a job that is gone enqueues what is next", async () => {
+  it("enqueues the next job when the finished job no longer exists", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(
@@ -486,7 +484,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("goes to the next job of the same queue that is due now, and the others are enqueued", async () => {
+  it("goes to the next due job of the same queue, and the other jobs are enqueued", async () => {
     const first = spec();
     const [beside, model, later, child] = [
       spec(),
@@ -508,7 +506,7 @@ function behaves(make: () => Promise<Place>): void {
     await Promise.all(servings.map((serving) => serving.close()));
   });
 
-  it("lets the others in after a while", async () => {
+  it("lets waiting jobs run after a while", async () => {
     const chain = specs(200);
     const other = spec();
     const heard: string[] = [];
@@ -525,7 +523,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(heard.indexOf(jobId(other))).toBeLessThan(60);
   });
 
-  it("lets the others in soon where activities take long", async () => {
+  it("lets waiting jobs run soon if activities take long", async () => {
     const chain = specs(20);
     const other = spec();
     const heard: string[] = [];
@@ -543,7 +541,7 @@ function behaves(make: () => Promise<Place>): void {
     await serving.close();
   });
 
-  it("of a job to itself does not happen", async () => {
+  it("does not go from a job to itself", async () => {
     const one = spec();
     const heard: string[] = [];
     const serving = queues.serve("control", async ({ jobId: id }, enqueue) => {
@@ -558,7 +556,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(heard).toHaveLength(1);
   });
 
-  it("stops when the worker does: the next job waits for another", async () => {
+  it("stops with its worker, and the next job waits for another worker", async () => {
     const chain = specs(10_000);
     const heard: string[] = [];
     const serving = queues.serve("control", walking(chain, heard));
@@ -572,7 +570,7 @@ function behaves(make: () => Promise<Place>): void {
     );
   });
 
-  it("whose answer was lost with the connection is not done twice", async () => {
+  it("is not done twice if its answer is lost with the connection", async () => {
     const chain = specs(4);
     const cut = await answersLost(place.backend.url, jobId(chain[2] as JobSpec));
     const worker = await open({ ...place.backend, url: cut.url });
@@ -587,54 +585,4 @@ function behaves(make: () => Promise<Place>): void {
     await cut.close();
     expect(heard).toHaveLength(4);
   });
-}
-
-/** A way to a server that breaks once: when it is first told this word, after the server has heard it and before its answer is through. */
-async function answersLost(url: string, word: string) {
-  const direct = new URL(url);
-  const through = new URL(url);
-  const socket = direct.searchParams.get("host");
-  const server =
-    socket === null
-      ? { host: direct.hostname, port: Number(direct.port) }
-      : { path: `${socket}/.s.PGSQL.${direct.searchParams.get("port") ?? 5432}` };
-  let times = 0;
-  const open = new Set<Socket>();
-  const proxy = createServer((client) => {
-    const upstream = connect(server);
-    for (const socket of [client, upstream]) {
-      open.add(socket);
-      socket.on("error", () => undefined);
-      socket.on("close", () => {
-        open.delete(socket);
-        client.destroy();
-        upstream.destroy();
-      });
-    }
-    let cutting = false;
-    client.on("data", (chunk) => {
-      if (times === 0 && chunk.includes(word)) {
-        times += 1;
-        cutting = true;
-      }
-      upstream.write(chunk);
-    });
-    upstream.on("data", (chunk) => {
-      if (cutting) client.destroy();
-      else client.write(chunk);
-    });
-  });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  through.search = "";
-  through.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  return {
-    url: through.href,
-    times: () => times,
-    async close() {
-      for (const socket of open) socket.destroy();
-      proxy.close();
-      await once(proxy, "close");
-    },
-  };
 }

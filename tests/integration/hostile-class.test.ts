@@ -1,6 +1,6 @@
 /**
- * The hostile class, each submission a real run: store, worker, scripted model, jail and Docker. No verdict is changed, nothing crashes,
- * every attack is in the record, and the worker serves the next honest student as before. The verdicts are the same on both sandboxes.
+ * The hostile class: each submission is a real run with store, worker, scripted model, jail and Docker. No attack changes a verdict or
+ * crashes anything. Every attack is recorded, and the worker then grades the next honest student. Both sandboxes reach the same verdicts.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { createDockerSandbox, createJailSandbox, type Sandbox, type SandboxError } from "@markmill/sandbox";
@@ -39,7 +39,7 @@ const inDocker = async (): Promise<Sandbox> => {
   return await createDockerSandbox({ hosts: [host], images: [image] });
 };
 
-/** Runs at once; the machine of CI has two cores. */
+/** The number of parallel runs. The CI machine has two cores. */
 const AT_ONCE = 3;
 const RUN_MS = 110_000;
 const mostMegabytes = 900;
@@ -66,13 +66,13 @@ interface Judged {
 
 const all = [...hostileClass, ...bombs];
 
-it("is a class: many attacks, each told, each once", () => {
+it("the attacks of the hostile class are many, differ in name, and are each described in a sentence", () => {
   expect(all.length).toBeGreaterThanOrEqual(40);
   expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
   for (const { attack } of all) expect(attack).toMatch(/^[A-Z].*\.$/);
 });
 
-it("has for every aim an attack that is always tried", () => {
+it("the hostile class tries at least one attack for every aim", () => {
   const aims = new Set(all.map(({ aim }) => aim));
   expect(aims.size).toBeGreaterThanOrEqual(15);
   expect(new Set(all.flatMap(({ aim, always }) => (always === true ? [aim] : [])))).toEqual(aims);
@@ -87,14 +87,14 @@ const walls = [
     sandbox: inJail(true),
     members: all.filter(({ always, inDockerToo }) => thorough || always || inDockerToo),
   },
-  // Every bomb is tried, here those that are not tried above; both kinds of walls are held to their limits by sandbox-jail and sandbox-conformance-jail.
+  // Every bomb is tried; this list has the bombs that the lists above leave out. sandbox-jail and sandbox-conformance-jail test the limits.
   {
     name: "in the jail without cgroups",
     missing: jail !== null,
     sandbox: inJail(false),
     members: bombs.filter(({ always }) => thorough || !always),
   },
-  // All of them in the soak. docker-keeper.test.ts tries in every run what a container counts otherwise than the jail does.
+  // The soak tries all of them. docker-keeper.test.ts always tries those that a container counts in another way than the jail.
   {
     name: "in Docker",
     missing: !docker,
@@ -104,7 +104,7 @@ const walls = [
 ];
 
 const present = walls.filter(({ missing }) => !missing);
-/** By the wall, then by the member. */
+/** Results by the kind of sandbox, then by the student. */
 const outcomes = new Map(present.map(({ name }) => [name, new Map<string, Promise<Judged>>()]));
 
 describe.each(present)("a hostile class $name", ({ name: wall, sandbox, members }) => {
@@ -119,7 +119,7 @@ describe.each(present)("a hostile class $name", ({ name: wall, sandbox, members 
     const special = members.filter(({ reply }) => reply !== undefined);
     mill = await startMill({
       backend: "postgres",
-      // JSON is YAML.
+      // JSON is valid YAML.
       script: JSON.stringify({
         rules: special.map(({ name, reply }) => ({ when: { text: `of ${name}?` }, reply, verbatim: true })),
         default: { reply: usualReply, verbatim: true },
@@ -176,17 +176,17 @@ describe.each(present)("a hostile class $name", ({ name: wall, sandbox, members 
     };
   }
 
-  it("lets the honest right one pass, and the honest wrong one fail", async () => {
+  it("passes the honest correct submission and fails the honest wrong one", async () => {
     const right = await result("honest right");
     expect(right, right.record).toMatchObject({ status: "success", same: "0", run: "0", judged: "0", attempts: 4 });
     const wrong = await result("honest wrong");
     expect(wrong).toMatchObject({ status: "failed", same: "1", run: "1", judged: String(FOUND_WRONG), attempts: 4 });
   });
 
-  it.each(members)("$name: the verdict stands, and the attack is told", async (member) => {
+  it.each(members)("$name: the verdict holds, and the attack is reported", async (member) => {
     const { name, trace, never, noted, notedInJail } = member;
     const found = await result(name);
-    // Judged, and found wrong: neither a crash nor trouble of the sandbox, and no attempt had to be made again.
+    // The submission was judged and failed. The sandbox had no trouble, and no attempt was repeated.
     expect(found, found.record).toMatchObject({ status: "failed", judged: String(FOUND_WRONG), attempts: 4 });
     expect(Number(found.same), found.record).toBeGreaterThan(0);
     expect(Number(found.run), found.record).toBeGreaterThan(0);
@@ -200,34 +200,37 @@ describe.each(present)("a hostile class $name", ({ name: wall, sandbox, members 
     expect(unseen.exec(found.record)).toBeNull();
   });
 
-  it("leaves a worker as it was: nothing behind, memory in bounds, the next honest one passes", async () => {
+  it("leaves the worker unchanged: no remains, bounded memory, and the next honest submission passes", async () => {
     await Promise.allSettled(results.values());
     const next = await judge({ name: "next", files: honestRight });
     expect(next, next.record).toMatchObject({ status: "success", same: "0", run: "0", judged: "0", attempts: 4 });
-    // Other files have sessions on the same engine.
+    // Other test files have sessions on the same engine.
     await expect.poll(async () => (await mill.sandbox.list()).filter(({ labels }) => runs.has(labels.run))).toEqual([]);
     expect(leftBehind()).toEqual([]);
     expect(process.memoryUsage().rss / 1024 / 1024).toBeLessThan(mostMegabytes);
   });
 });
 
-it.skipIf(jail !== null || !docker)("has the same outcomes in the jail and in Docker, one by one", async () => {
-  const [inJails, inContainers] = ["in the jail", "in Docker"].map((wall) => outcomes.get(wall) ?? new Map());
-  const both = [...(inContainers?.keys() ?? [])].filter((name) => inJails?.has(name));
-  expect(both.length).toBeGreaterThanOrEqual(6);
-  for (const name of both) {
-    const [there, here] = await Promise.all([outcomeOf(inJails?.get(name)), outcomeOf(inContainers?.get(name))]);
-    expect(here, name).toEqual(there);
-  }
-});
+it.skipIf(jail !== null || !docker)(
+  "the hostile class has the same outcomes in the jail and in Docker, one by one",
+  async () => {
+    const [inJails, inContainers] = ["in the jail", "in Docker"].map((wall) => outcomes.get(wall) ?? new Map());
+    const both = [...(inContainers?.keys() ?? [])].filter((name) => inJails?.has(name));
+    expect(both.length).toBeGreaterThanOrEqual(6);
+    for (const name of both) {
+      const [there, here] = await Promise.all([outcomeOf(inJails?.get(name)), outcomeOf(inContainers?.get(name))]);
+      expect(here, name).toEqual(there);
+    }
+  },
+);
 
-/** What a teacher sees of it. Which of a bomb's processes dies of which limit is another matter. */
+/** The results that a teacher sees. A bomb's processes may end by different limits. */
 async function outcomeOf(judged: Promise<Judged> | undefined) {
   const { status, same, run, judged: code, attempts } = (await judged) ?? {};
   return { status, same: same === "0", run: run === "0", judged: code, attempts };
 }
 
-/** Command lines on this host that are of the class's leftovers. */
+/** Command lines on this host of processes that the class left behind. */
 function leftBehind(): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)

@@ -1,4 +1,4 @@
-/** Autograders made for Gradescope, unchanged, as EXECUTE in the judge: a folder or a zip, in several languages, and what can go wrong. */
+/** Unchanged Gradescope autograders as EXECUTE in the judge: from a folder or a zip, in several languages, and their errors. */
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -87,7 +87,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
   const sharesOf = (tests: ReadResults | null) =>
     tests?.is === "read" ? tests.tests.map(({ name, share, weight }) => [name, share, weight]) : tests;
 
-  it("in a folder, in shell: setup, cases, submission, metadata are where it looks", async () => {
+  it("runs from a folder, in shell, and finds setup, cases, submission and metadata at their places", async () => {
     const { tests, notes } = await graded(filesOf("shell"), { "add.sh": "echo $(($1 + $2))" });
     expect(sharesOf(tests)).toEqual([
       ["5 plus 7", 1, 2],
@@ -101,7 +101,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     expect(notes?.[0]).toContain("cannot be verified");
   });
 
-  it("in a zip, in JavaScript: a score above the maximum is extra credit", async () => {
+  it("runs from a zip, in JavaScript, and a score above the maximum is extra credit", async () => {
     const zip = makeZip([
       ...Object.entries(filesOf("node")).map(([name, bytes]) => ({ name: `hw1/${name}`, bytes })),
       { name: "__MACOSX/hw1/._grade.mjs", bytes: "x" },
@@ -116,7 +116,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     expect(notes?.join()).toContain("double 0: 3 of 2 points is extra credit");
   });
 
-  it("in Python", async () => {
+  it("runs in Python", async () => {
     const { tests } = await graded(filesOf("python"), { "essay.txt": "three words only" });
     expect(sharesOf(tests)).toEqual([
       ["long enough", 0, 1],
@@ -130,12 +130,12 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     ["neither score nor tests", `echo '{"output": "-"}' >results/results.json`, "neither a score nor tests"],
     ["a pipe for results", "mkfifo results/results.json", "no results/results.json"],
     ["results without end", "yes >results/results.json", ""],
-  ])("is an error of the grader, and no zero: %s", async (_, script, why) => {
+  ])("causes a grader error instead of zero points: %s", async (_, script, why) => {
     const { tests } = await graded({ run_autograder: `#!/bin/bash\n${script}\n` }, { a: "" }, ", wall: 20s");
     expect(tests).toMatchObject({ is: "unusable", why: expect.stringContaining(why) });
   });
 
-  it("may give one score for everything", async () => {
+  it("may give one score for the whole submission", async () => {
     const { tests, notes } = await graded(
       { run_autograder: `#!/bin/bash\necho '{"score": 3}' >results/results.json\n` },
       { a: "" },
@@ -151,12 +151,12 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     expect(text).toContain("setup.sh ended with exit code 7");
   });
 
-  it("is ended by the judge's clock", async () => {
+  it("is stopped by the judge's time limit", async () => {
     const { tests } = await graded({ run_autograder: "#!/bin/bash\nsleep 60\n" }, { a: "" }, ", wall: 2s");
     expect(tests).toMatchObject({ is: "unusable", why: expect.stringContaining("too long") });
   });
 
-  it("that is a bomb, or holds run_autograder too deep, holds the run, and says so: it is no student's fault", async () => {
+  it("holds the run with a reason if it is an archive bomb or contains run_autograder too deep", async () => {
     const invalid = { did: "fail", next: "hold", failure: { code: "SANDBOX_AUTOGRADER_INVALID" } };
     const deep = makeZip([{ name: "a/b/run_autograder", bytes: "x" }]);
     expect((await graded(deep, { a: "" })).performed).toMatchObject(invalid);

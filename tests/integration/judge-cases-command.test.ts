@@ -1,4 +1,4 @@
-/** The judge's command `cases`, and the tests that the language pages of the documentation show, in the jail. */
+/** The command `cases` of the judge, and the tests on the language pages of the documentation, in the jail. */
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ const without = {
 const page = (language: string) =>
   readFileSync(join(import.meta.dirname, `../../docs/languages/${language}.md`), "utf8");
 
-describe.skipIf(jail !== null)("cases", () => {
+describe.skipIf(jail !== null)("the cases command of the judge", () => {
   let root = "";
   let sandbox: Sandbox;
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe.skipIf(jail !== null)("cases", () => {
   });
   afterAll(() => rm(root, { recursive: true, force: true }));
 
-  /** `tests`: null where no results were written. */
+  /** `tests`: null if no results were written. */
   async function judged(command: string, submission: Texts, teacher: Texts) {
     const session = await openJudge(
       sandbox,
@@ -99,7 +99,7 @@ describe.skipIf(jail !== null)("cases", () => {
     expect(output).not.toContain("42");
   });
 
-  it("builds once with the teacher's files in place of the student's of the same path", async () => {
+  it("builds once, with the teacher's files in place of the student's files of the same path", async () => {
     const { tests, exitCode } = await judged(
       "cases --with /judge/main --build 'cat main.sh part.sh > program; chmod +x program' -- ./program",
       { "part.sh": "say six\n", "main.sh/in-the-way": "echo forged\n" },
@@ -108,7 +108,7 @@ describe.skipIf(jail !== null)("cases", () => {
     expect({ tests, exitCode }).toEqual({ tests: [["six", "passed", ""]], exitCode: 0 });
   });
 
-  it("fails every test of a submission that does not build, with the words of the build", async () => {
+  it("fails every test of a submission that does not build, with the output of the build", async () => {
     const { tests, exitCode } = await judged(
       "cases --build 'echo \"line 3: expected ;\" >&2; exit 1' -- ./program",
       { "a.c": "x" },
@@ -132,7 +132,7 @@ describe.skipIf(jail !== null)("cases", () => {
     ["bytes that are not text", "printf 'a\\377\\001\"\\\\'", 'line 1: expected "x", it printed "a?\u0001"\\"'],
     ["results of its own", 'echo "{}" >"$MARKMILL_RESULTS"; echo y', 'line 1: expected "x", it printed "y"'],
     ["a line too many", "echo x; echo y", 'line 2: nothing was expected, it printed "y"'],
-  ])("%s is a failed test of the student, and nothing else", async (_, program, message) => {
+  ])("counts as a failed test of the student: %s", async (_, program, message) => {
     const { tests, signed } = await judged(
       "cases --time 0.5 -- bash program.sh",
       { "program.sh": program },
@@ -151,7 +151,7 @@ describe.skipIf(jail !== null)("cases", () => {
     ["numbers", "1e3 nan", "1000 nan", true],
     ["numbers", "0.31", "0.3", false],
     ["numbers", "1 2 3", "1 2", false],
-  ])("--compare %s: %j for %j passes: %j", async (how, printed, expected, passes) => {
+  ])("compares with --compare %s: %j for %j passes: %j", async (how, printed, expected, passes) => {
     const { exitCode } = await judged(
       `cases --compare ${how} -- cat text`,
       { text: printed },
@@ -170,7 +170,7 @@ describe.skipIf(jail !== null)("cases", () => {
     ["cases --time soon -- bash a.sh", { "cases/a.out": "" }, "--time is a number above 0, not soon"],
     ["cases --compare roughly -- bash a.sh", { "cases/a.out": "" }, "--compare is lines, exact, words or numbers"],
     ["cases", { "cases/a.out": "" }, "name a program"],
-  ])("wrong use by the teacher writes no results: %s", async (command, teacher, says) => {
+  ])("writes no results after wrong usage by the teacher: %s", async (command, teacher, says) => {
     const { tests, exitCode, output } = await judged(command, { "a.sh": "echo 1" }, teacher as unknown as Texts);
     expect({ tests, exitCode }).toEqual({ tests: null, exitCode: 2 });
     expect(output).toContain(says);
@@ -191,7 +191,7 @@ describe.skipIf(jail !== null)("cases", () => {
       "square.js",
       "export const square = (n) => (console.log('noise'), n > 0 ? n * n : 0);\n",
     ],
-  ] as const)("the test program of the %s page works as it stands", async (row, { skip }) => {
+  ] as const)("runs the test program of the %s page as written", async (row, { skip }) => {
     const [language, fence, command, file, program] = row;
     skip(without[language], "reported above");
     const [, code = ""] = new RegExp(`\`\`\`${fence}\\n([^]*?)\`\`\``).exec(page(language)) ?? [];
@@ -225,7 +225,7 @@ describe.skipIf(jail !== null)("cases", () => {
           "public class Main { public static void main(String[] a) { System.out.println((int) Math.sqrt(new java.util.Scanner(System.in).nextInt())); } }\n",
       },
     ],
-  ] as const)("the second command of the %s page works as it stands", async ([language, submission], { skip }) => {
+  ] as const)("runs the second command of the %s page as written", async ([language, submission], { skip }) => {
     skip(without[language], "reported above");
     const commands = [...page(language).matchAll(/```text\n(.+)\n```/g)].map(([, command]) => command ?? "");
     const { tests } = await judged(commands[1] ?? "", submission as unknown as Texts, {

@@ -1,4 +1,4 @@
-/** EXECUTE in the judge session, over a run: what it sees, what it keeps, what is left when its worker dies. */
+/** EXECUTE in the judge session of a run: its files, its results, and the session that a killed worker leaves. */
 import { hostname } from "node:os";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
 import { reapSessions } from "@markmill/worker";
@@ -49,7 +49,7 @@ EXECUTE_TWO@{ session: judge }`;
     return await mill.ended(created.runId);
   }
 
-  it("is made of the submission as handed in; nothing of the student's session or of the judge before reaches it", async () => {
+  it("starts from the submission as handed in, and nothing of the student's session or an earlier judge reaches it", async () => {
     const { status, variables, result } = await run("---\njudge: { files: tests }\n---\n\n");
     expect(status).toBe("success");
     expect(variables.ONE).toMatch(/^4 /);
@@ -60,13 +60,13 @@ EXECUTE_TWO@{ session: judge }`;
     expect(result).not.toContain("key.txt");
   });
 
-  it("is made of the files as they now are, where the workflow says so", async () => {
+  it("starts from the current files if the workflow says so", async () => {
     const { variables } = await run("---\njudge: { files: tests, of: workspace }\n---\n\n");
     expect(variables.ONE).toMatch(/changed\nsecret\nchanged\n/);
     expect(variables.ONE).not.toContain("fake");
   });
 
-  describe("and what its tests came to", () => {
+  describe("and the results of its tests", () => {
     const calling = `START --> CALL_TESTS[[b.md]]\nCALL_TESTS --> SET_SEEN["Set: SEEN='{{RESULT}}'"]`;
     const below = `START --> EXECUTE_TESTS["Execute: bash /judge/run.sh"]\nEXECUTE_TESTS@{ session: judge }`;
     const judged = async (script: string, handedIn: Readonly<Record<string, string>> = { "work.txt": "x" }) => {
@@ -83,7 +83,7 @@ EXECUTE_TWO@{ session: judge }`;
       return { variables, tests: text === undefined || text === "" ? null : JSON.parse(text) };
     };
 
-    it("travels back from the called workflow, and the nonce is in no row", async () => {
+    it("return from the called workflow, and no row contains the nonce", async () => {
       const { tests } = await judged(`echo nonce is $MARKMILL_NONCE
 printf '{"nonce":"%s","tests":[{"name":"a","status":"passed"}]}' $MARKMILL_NONCE >$MARKMILL_RESULTS
 exit 1`);
@@ -96,13 +96,13 @@ exit 1`);
       expect(all).not.toMatch(/nonce is [0-9a-f]/);
     });
 
-    it("is not what a submission ships", async () => {
+    it("are not taken from a file that the submission contains", async () => {
       const shipped = JSON.stringify({ nonce: "x", tests: [{ name: "a", status: "passed" }] });
       const script = "cp /submission/results.json $MARKMILL_RESULTS";
       expect((await judged(script, { "results.json": shipped })).tests).toMatchObject({ is: "forged" });
     });
 
-    it("is nothing without a file", async () => {
+    it("are empty without a file", async () => {
       const { tests, variables } = await judged("true", { "results.json": "{}" });
       expect({ tests, has: "TEST_RESULTS" in variables }).toEqual({ tests: null, has: false });
     });
@@ -138,7 +138,7 @@ SET_ZERO --> SUCCESS`;
     await cancelRun(mill.store, created.runId, "over");
   });
 
-  it("is judged again when the worker before was lost in the act", async () => {
+  it("are produced again when the worker was lost during the tests", async () => {
     const program = definitionOf({ "a.md": workflow(chart), "tests/key.txt": "x" }).programs["a.md"];
     const judges = createJudgeKeeper({
       sandbox: mill.sandbox,
@@ -158,7 +158,7 @@ SET_ZERO --> SUCCESS`;
     expect(performed).toMatchObject({ did: "succeed", outcome: { kind: "executed", exitCode: 3 } });
   });
 
-  it("leaves sessions that the reaper takes once their worker is gone, and not before", async () => {
+  it("leaves sessions that are cleaned up only after their worker is gone", async () => {
     const app = `markmill-${await installationId(mill.store.database)}`;
     const created = new Date(Date.now() - 3_600_000).toISOString();
     const deadline = new Date(Date.now() + 3_600_000).toISOString();

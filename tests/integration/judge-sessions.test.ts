@@ -1,4 +1,4 @@
-/** The judge session on both adapters. What a guest must not reach is tried by the self-test (packages/sandbox, judge-probes). */
+/** The judge session on both adapters. The self-test tries what a guest must not reach (packages/sandbox, judge-probes). */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -49,8 +49,8 @@ describe.skipIf(!docker)("the judge in Docker", () => {
   );
 });
 
-describe.skipIf(process.platform !== "linux")("the probes of the judge", () => {
-  /** As if student and judge shared one session: the program is a child of the judge's shell. */
+describe.skipIf(process.platform !== "linux")("the self-test of the judge", () => {
+  /** A wrong setup, in which student and judge share one session: the program is a child of the judge's shell. */
   const naive = `#!/bin/bash
 time=10
 while [[ $1 == --* ]]; do
@@ -59,7 +59,7 @@ done
 cd /submission && exec timeout -s KILL "$time" "$@"
 `;
 
-  it("can fail: where guests are children of the judge, they are not refused", async () => {
+  it("fails where guests are children of the judge", async () => {
     const root = await mkdtemp(join(tmpdir(), "markmill-naive-"));
     const sandbox = await createJailSandbox({ root });
     const openJudge: JudgeLab["openJudge"] = async (submission, files) => {
@@ -80,7 +80,7 @@ cd /submission && exec timeout -s KILL "$time" "$@"
     try {
       const { probes } = await runJudgeProbes({ openJudge, token: "token0123456789", diskBytes: 32 * 1024 * 1024 });
       const passed = probes.filter(({ refused }) => refused).map(({ name }) => name);
-      // What no session may do, whoever shares it.
+      // No session may do this, shared or not.
       expect(passed.sort()).toEqual(["a guest reaches the network", "a guest traces the judge"]);
     } finally {
       await rm(root, { recursive: true, force: true });
@@ -88,8 +88,8 @@ cd /submission && exec timeout -s KILL "$time" "$@"
   });
 });
 
-describe("without a sandbox", () => {
-  it("nobody judges: there is no wall", async () => {
+describe("judging without a sandbox", () => {
+  it("is refused, because nothing separates the judge from its guests", async () => {
     const root = await mkdtemp(join(tmpdir(), "markmill-none-"));
     const sandbox = createNoneSandbox({ root, warn: () => undefined });
     await expect(openJudge(sandbox, judgeSpec())).rejects.toThrow("SANDBOX_JUDGE_UNPROTECTED");

@@ -1,4 +1,4 @@
-// What a step costs the database does not grow with the other runs, also while the tables are young and nothing is known of them.
+// The database cost of a step does not grow with the number of other runs, also in young tables without statistics.
 import type { Edge, JobSpec, Node } from "@markmill/engine";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { classOf } from "../support/class.ts";
@@ -36,9 +36,9 @@ const asking = program(
 );
 const others = 300;
 
-/** Rows and index entries of all tables that were read until now, by everybody. */
+/** The rows and index entries that all connections have read so far, in all tables. */
 async function read(of = store): Promise<number> {
-  // Each connection tells what it counted when it is asked to; all are asked at once, so that none is asked twice.
+  // Each connection publishes its counts on request. All connections are asked in parallel, so that each is asked once.
   const { hot, calm } = of.database;
   await Promise.all(
     [hot, calm].flatMap((pool) =>
@@ -51,7 +51,7 @@ async function read(of = store): Promise<number> {
   return Number(rows[0]?.n);
 }
 
-/** All that a worker asks of the store for one prompt, but for what goes to the queue. */
+/** All store requests of a worker for one prompt, without those to the queue. */
 async function answer(job: JobSpec): Promise<readonly JobSpec[]> {
   const { run, activity, ...claim } = await claimed(store, job);
   const { database } = store;
@@ -68,7 +68,7 @@ async function answer(job: JobSpec): Promise<readonly JobSpec[]> {
   return (await store.commit({ run, source: activity, event })).jobs;
 }
 
-it("a claim, a paid call and a commit read the rows of their own run", async () => {
+it("a claim, a paid call and a commit read only rows of their own run", async () => {
   const asked = definition({ "asking.wf.md": asking });
   const open: JobSpec[] = [];
   for (let made = 0; made < others; made++) {
@@ -83,7 +83,7 @@ it("a claim, a paid call and a commit read the rows of their own run", async () 
   expect(after - before).toBeLessThan(others / 3);
 });
 
-it("a look for old runs reads none that ended lately", async () => {
+it("a search for old runs reads no run that ended recently", async () => {
   const { rowCount: ended } = await store.database.calm.query(
     "update runs set status = 'success', ended_at = clock_timestamp()",
   );
@@ -99,7 +99,7 @@ const waiting = 300;
 const places = 20;
 const finished = 3_000;
 
-it("a look at admission reads what is in flight and what can begin, not what waits or was graded", async () => {
+it("a pass over batches reads running and startable attempts, and none that wait or are graded", async () => {
   const own = await freshDatabase();
   const young = await openStore({ url: own.url });
   try {
@@ -131,7 +131,7 @@ it("a look at admission reads what is in flight and what can begin, not what wai
     );
     const free = await read(young);
     expect(await look()).toMatchObject({ admitted: ended, busy: true });
-    // Those lately admitted are read in the index of what waits until no older snapshot is open.
+    // Recently started attempts stay in the index of waiting ones until no older snapshot is open.
     expect((await read(young)) - free).toBeLessThan(waiting);
   } finally {
     await young.close();
@@ -139,7 +139,7 @@ it("a look at admission reads what is in flight and what can begin, not what wai
   }
 });
 
-/** As if as many works of other classes, and of the class itself, had been graded before. */
+/** The state after as many graded submissions, of this class and of others. */
 async function graded({ database: { calm } }: Store, batch: string): Promise<void> {
   await calm.query(
     `with many as (

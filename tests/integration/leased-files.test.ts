@@ -1,5 +1,5 @@
-// SET, ASSIGN, CHECK and notes that reach into the files of a session are claimed like all that reaches outside: a worker that wakes up
-// late must not write over what the run has done since.
+// SET, ASSIGN, CHECK and notes that use the files of a session are claimed like every activity with outside effects. A worker that
+// continues late must not overwrite what the run has done since.
 import type { Node } from "@markmill/engine";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -33,7 +33,7 @@ it.each<[string, Node]>([
   ["an ASSIGN", { kind: "assign", value: file }],
   ["a CHECK", { kind: "check", condition: { op: "contains", left: file, right: { from: "literal", text: "42" } } }],
   ["a note", { kind: "prompt", role: "system", text: file }],
-])("%s is held by one worker at a time, and what comes late is dropped", async (_, node) => {
+])("%s is leased to one worker at a time, and late results are dropped", async (_, node) => {
   const main = program({ work: node, end }, [
     { from: "work", to: "end", on: "ok" },
     { from: "work", to: "end", on: "fail" },

@@ -1,4 +1,4 @@
-// How the compose file's engine gets the image of sessions: from a container of that image, over the engine's socket alone.
+// The compose file's engine gets the session image from a container of that image, over the engine's socket alone.
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import Docker from "dockerode";
@@ -9,7 +9,7 @@ const script = fileURLToPath(new URL("../../infra/images/sandbox/load-image.mjs"
 const available =
   (await dockerAvailable("the loader of the sandbox's image")) && (await sharedDocker()).host.startsWith("unix://");
 
-describe.skipIf(!available)("the loader of the sandbox's image", () => {
+describe.skipIf(!available)("the loader of the sandbox image", () => {
   const repo = `markmill-loaded-${randomBytes(4).toString("hex")}`;
   let docker: Docker;
   let image = "";
@@ -27,7 +27,7 @@ describe.skipIf(!available)("the loader of the sandbox's image", () => {
       .catch(() => undefined);
   });
 
-  /** As the compose file starts it: without a network, on a read-only root, with one capability. */
+  /** Starts it as the compose file does: without a network, on a read-only root, with one capability. */
   async function run(from: string, command: readonly string[], binds: readonly string[] = []): Promise<string> {
     const container = await docker.createContainer({
       Image: from,
@@ -55,7 +55,7 @@ describe.skipIf(!available)("the loader of the sandbox's image", () => {
       [`${script}:/load-image.mjs:ro`, `${socket}:/engine.sock`],
     );
 
-  it("puts the image's own files into the engine, once", async () => {
+  it("loads the files of the image into the engine, once", async () => {
     expect(await load()).toContain(`${repo}:1 was put into the engine`);
     const { Id } = await docker.getImage(`${repo}:1`).inspect();
     const look =
@@ -67,7 +67,7 @@ describe.skipIf(!available)("the loader of the sandbox's image", () => {
     expect((await docker.getImage(`${repo}:1`).inspect()).Id).toBe(Id);
   });
 
-  it("fails by name where the engine takes nothing", async () => {
+  it("fails with a named error if the engine accepts no image", async () => {
     await expect(
       run(image, ["node", "/load-image.mjs", "/nowhere.sock", `${repo}:1`], [`${script}:/load-image.mjs:ro`]),
     ).rejects.toThrow(/ended with [1-9].*ENOENT/s);

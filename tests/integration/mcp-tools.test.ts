@@ -1,4 +1,4 @@
-// Tools of a real MCP server (the official library, over HTTP), from a workflow file over the scripted model and the worker.
+// Tools of a real MCP server (the official library, over HTTP), called by a workflow file with the scripted model and the worker.
 import { saying, startMcpServer, type TestingMcpServer } from "@markmill/tools/testing-mcp-server";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
@@ -67,7 +67,7 @@ async function run(text: string, tools = "look", url?: string) {
   };
 }
 
-it("are listed once, offered with their server's words, called and sent back, round by round", async () => {
+it("MCP tools are listed once, offered with their server's texts, called and answered, round by round", async () => {
   const { result, status, rows, requests, called, listings } = await run("Please look up.");
   expect([status, result]).toEqual(["success", "A rope is a structure"]);
   expect(listings).toBe(1);
@@ -84,7 +84,7 @@ it("are listed once, offered with their server's words, called and sent back, ro
   expect(offered).not.toContain("hidden");
 });
 
-it("are what they were when the activity began, whatever the server says later", async () => {
+it("MCP tools stay as they were when the activity began, whatever the server reports later", async () => {
   server.tools.set("look", {
     ...look,
     call(values) {
@@ -92,7 +92,7 @@ it("are what they were when the activity began, whatever the server says later",
       return look.call(values);
     },
   });
-  // The third call finds the tool gone: a failure that the model is told.
+  // The tool no longer exists at the third call. The model receives that failure.
   const { result, rows, listings, requests } = await run("Please look up.");
   expect(listings).toBe(1);
   expect(result).toBe("The tool said TOOL_FAILED.");
@@ -105,13 +105,13 @@ it.each([
   ["hang", "{ name: hang, timeout: 300ms }", "TOOL_TIMEOUT", 1],
   ["flood", "{ name: flood, timeout: 20s }", "TOOL_TOO_LARGE", 1],
   ["hidden", "look", "TOOL_UNKNOWN", 0],
-])("%s: the model is told, and nothing is asked twice", async (text, tools, code, asked) => {
+])("%s: the model receives the error, and no call is repeated", async (text, tools, code, asked) => {
   const { result, status, called } = await run(`Do what is ${text}.`, tools);
   expect([status, result]).toEqual(["success", `The tool said ${code}.`]);
   expect(called).toHaveLength(asked);
 });
 
-it("that the server does not have fail the activity before a model is paid; so does a server at a refused address", async () => {
+it("an activity fails before a paid model call if its server lacks the tool or has a refused address", async () => {
   const missing = await run("Please look up.", "lok");
   expect(missing).toMatchObject({ status: "failed", requests: [] });
   expect(missing.rows.at(-1)?.failure).toMatchObject({

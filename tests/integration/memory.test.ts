@@ -1,4 +1,4 @@
-// Memory that is found by meaning: passages in Postgres, by the embedder of the definition.
+// Memory with a search by meaning: passages in Postgres, with the embedder of the definition.
 import type { MemoryNeeds, Node, Program } from "@markmill/engine";
 import { hashEmbedding, unitBytes } from "@markmill/llm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -31,7 +31,7 @@ const facts = [
 
 type Step = Omit<Extract<Node, { kind: "memory" }>, "kind" | "text"> & { readonly text: string };
 
-/** One memory node after the other. */
+/** Memory nodes in a row. */
 function remembering(steps: readonly Step[], memory?: MemoryNeeds): Program {
   const nodes = steps.map(({ text, ...step }, at): [string, Node] => [
     `m${at}`,
@@ -70,8 +70,8 @@ const passagesOf = async (where: string) => {
 describe.each([
   ["words, hashed", undefined],
   ["a model", { embedder: { kind: "model", model: "scripted", dimensions: 64 } }],
-] as const)("with an embedder of %s", (_, memory) => {
-  it("the nearest passages are found, the nearest first", async () => {
+] as const)("memory with an embedder of %s", (_, memory) => {
+  it("returns the nearest passages, nearest first", async () => {
     const ended = await run(remembering([...inserting, { op: "search", text: "moon and tide", top: 2 }], memory));
     expect(ended.status).toBe("success");
     const nearest = found(ended.result);
@@ -81,7 +81,7 @@ describe.each([
     expect(nearest[0]?.similarity).toBeLessThanOrEqual(1);
   });
 
-  it("a run's memory is its own, and goes with it", async () => {
+  it("of a run belongs to the run alone, and is deleted with it", async () => {
     const ended = await run(remembering([...inserting, { op: "search", text: facts[1] ?? "" }], memory));
     expect(found(ended.result)[0]).toMatchObject({ passage: facts[1], similarity: 1 });
     expect(await passagesOf(`root_id = '${ended.id}'`)).toBe(3);
@@ -92,7 +92,7 @@ describe.each([
   });
 });
 
-it("embeddings of a model are paid calls, remembered and booked", async () => {
+it("embeddings of a model are paid calls, stored and booked", async () => {
   const memory: MemoryNeeds = { embedder: { kind: "model", model: "scripted" } };
   const long = Array.from({ length: 100 }, (_, n) => `Fact number ${n}: ${"it is so and not otherwise. ".repeat(6)}`);
   const before = mill.requests().length;
@@ -114,7 +114,7 @@ it("embeddings of a model are paid calls, remembered and booked", async () => {
   expect(await callsOfRun(mill.store.database, ended.id)).toHaveLength(8);
 });
 
-it("a named scope is shared by runs of its tenant; a passage goes with the run that inserted it", async () => {
+it("a named scope is shared by runs of its tenant, and a passage is deleted with the run that inserted it", async () => {
   const memory: MemoryNeeds = { scope: "course", embedder: { kind: "hash" } };
   const first = await run(remembering(inserting, memory));
   const second = await run(remembering([{ op: "search", text: "copper and iron", top: 1 }], memory));
@@ -134,7 +134,7 @@ it("a named scope is shared by runs of its tenant; a passage goes with the run t
   expect(left.map(({ text }) => text)).toEqual([rust]);
 });
 
-it("named scopes are listed with what is in them, and deleted by name; a run's own are not among them", async () => {
+it("named scopes are listed with their contents and deleted by name, without the memories of runs", async () => {
   const { memory } = mill.store.as("readers");
   const insert = async (scope: string, texts: readonly string[]) => {
     const { rows } = await mill.store.database.calm.query<{ id: number }>(
@@ -164,7 +164,7 @@ it("named scopes are listed with what is in them, and deleted by name; a run's o
   expect(await passagesOf("tenant = 'readers' and scope = 'run:r'")).toBe(1);
 });
 
-it("ties come in the order of insertion; an activity inserts once, whoever repeats it", async () => {
+it("ties are returned in the order of insertion, and a repeated activity inserts once", async () => {
   const { runId, jobs } = await createRun(mill.store, { definition: definition({ main: remembering(inserting) }) });
   await mill.queues.enqueue(jobs);
   await mill.ended(runId);
@@ -175,7 +175,7 @@ it("ties come in the order of insertion; an activity inserts once, whoever repea
   const [activity = { id: 0, claim: 0 }] = rows;
   const scope = { tenant: "default", scope: `run:${runId}`, rootId: runId, embedder: "tied" };
   const vector = unitBytes([1, 0]);
-  // The first place is taken by what the activity inserted.
+  // The activity's own passage has the first position.
   const passages = ["taken", "a", "b", "c"].map((text) => ({ text, vector }));
   for (const _ of [1, 2]) expect(await insertPassages(mill.store.database, scope, activity, passages)).toBe(true);
   const stale = { ...activity, claim: activity.claim - 1 };
@@ -187,7 +187,7 @@ it("ties come in the order of insertion; an activity inserts once, whoever repea
   ]);
 });
 
-it("similar says whether there is a passage near enough; in an empty memory there is none", async () => {
+it("`similar` returns whether a passage is near enough, and false for an empty memory", async () => {
   const end = async (steps: readonly Step[]) => {
     const ended = await run(remembering(steps));
     const { entries } = await mill.store.as(defaultTenant).runs.history(ended.id);
@@ -200,7 +200,7 @@ it("similar says whether there is a passage near enough; in an empty memory ther
   expect(await end([...inserting, { op: "similar", text: "the moon", threshold: 0.1 }])).toBe(true);
 });
 
-it("a fork takes the run's memory over, up to its point", async () => {
+it("a fork copies the run's memory up to its point", async () => {
   const main = remembering([...inserting, { op: "search", text: "the moon", top: 5 }]);
   const ended = await run(main);
   expect(found(ended.result)).toHaveLength(3);
@@ -211,7 +211,7 @@ it("a fork takes the run's memory over, up to its point", async () => {
   expect(await passagesOf(`root_id = '${forked.runId}'`)).toBe(3);
 });
 
-it("a fork has what called workflows inserted, and so has a fork of the fork", async () => {
+it("a fork, and a fork of a fork, copy what called workflows inserted", async () => {
   const callee = remembering(inserting);
   const end: Node = { kind: "end", outcome: "success" };
   const search: Node = { kind: "memory", op: "search", text: { from: "literal", text: "the moon" }, top: 5 };
@@ -233,7 +233,7 @@ it("a fork has what called workflows inserted, and so has a fork of the fork", a
   }
 });
 
-it("a fork of a run that was cancelled takes embeddings over that had come", async () => {
+it("a fork of a cancelled run copies the embeddings that had arrived", async () => {
   const memory: MemoryNeeds = { embedder: { kind: "model", model: "scripted" } };
   const main = remembering([{ op: "insert", text: facts[0] ?? "" }], memory);
   const { runId } = await createRun(mill.store, { definition: definition({ main }) });

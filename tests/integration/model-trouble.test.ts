@@ -1,5 +1,5 @@
-// What a model endpoint does to us, from the scripted server over HTTP to what a run's account says. What is shown is compared with the
-// server's own account of the requests it bills.
+// Faults of a model endpoint, from the scripted server over HTTP to the account of a run. The shown figures are compared with the
+// server's own account of the requests that it bills.
 import { nanodollars } from "@markmill/llm";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Mill, type MillOptions, startMill, workflow } from "../support/mill.ts";
@@ -40,7 +40,7 @@ const failuresOf = async (runId: string) =>
 const pricePrompt = nanodollars(1) / 1_000_000;
 const priceCompletion = nanodollars(2) / 1_000_000;
 
-/** The server's account against ours: in the tree's sum, in the run, and in the list of runs. */
+/** Compares the server's account with ours: in the sum of the tree, in the run, and in the list of runs. */
 async function expectHonest(run: RunDetail): Promise<void> {
   const billed = mill.requests().filter((request) => request.billed);
   const sure = billed.filter(({ served, fault }) => served || ["blank", "null", "empty"].includes(fault ?? ""));
@@ -61,7 +61,7 @@ async function expectHonest(run: RunDetail): Promise<void> {
 }
 
 describe("an empty reply", () => {
-  it("is a failed attempt, asked again, and its bill is booked", async () => {
+  it("is a failed attempt, is requested again, and its cost is booked", async () => {
     await start("rules: [{ when: { nth: [1, 2] }, fault: blank }]\ndefault: { reply: Fine }");
     const run = await mill.run({ "a.wf.md": one });
     expect(run).toMatchObject({ status: "success", result: "Fine" });
@@ -74,7 +74,7 @@ describe("an empty reply", () => {
     await expectHonest(run);
   });
 
-  it("that stays empty, in whatever way, fails", async () => {
+  it("fails the activity if every attempt stays empty, for each way of being empty", async () => {
     const faults = ["'null'", "blank", "tool-calls", "reasoning", "empty"];
     await start(`rules:\n${faults.map((fault, i) => `  - { when: { text: look${i} }, fault: ${fault} }`).join("\n")}`);
     const ended = await Promise.all(
@@ -88,8 +88,8 @@ describe("an empty reply", () => {
   });
 });
 
-describe("a reply", () => {
-  it("cut at the output limit is marked, or fails where the workflow says so", async () => {
+describe("a model reply", () => {
+  it("that was cut at the output limit is marked, or fails if the workflow says so", async () => {
     await start("default: { reply: It goes on and, finish: length }");
     const run = await mill.run({ "a.wf.md": one });
     expect(run.result).toBe("It goes on and");
@@ -101,14 +101,14 @@ describe("a reply", () => {
     }
   });
 
-  it("that was filtered or refused fails at once, with its bill", async () => {
+  it("that was filtered or refused fails at once, with its cost", async () => {
     await start("default: { reply: I will not, finish: content_filter }");
     const run = await mill.run({ "a.wf.md": one });
     expect(run).toMatchObject({ status: "failed", reason: { code: "MODEL_REFUSED" }, spent: { calls: 1 } });
     expect(mill.requests()).toHaveLength(1);
   });
 
-  it("gives its reasoning to history, not to RESULT and not to the conversation", async () => {
+  it("has its reasoning in the history, and not in RESULT or the conversation", async () => {
     await start("default: { reply: '<think>they lack a test</think>Points: 7', reasoning: I weigh it }");
     const run = await mill.run({ "a.wf.md": two });
     expect(run.result).toBe("Points: 7");
@@ -125,8 +125,8 @@ describe("a reply", () => {
   });
 });
 
-describe("trouble", () => {
-  it("says what is waited for, where and why", async () => {
+describe("trouble with a model endpoint", () => {
+  it("is shown as what the run waits for, where and why", async () => {
     await start(
       "rules: [{ when: { nth: 1 }, fault: { status: 503, message: The engine is cold } }]\ndefault: { reply: Fine }",
     );
@@ -145,13 +145,13 @@ describe("trouble", () => {
     ]);
   });
 
-  // In pairs: an activity is tried so often at most that all of them in a row would be too many.
+  // The faults come in pairs, because an activity has too few attempts for all of them in a row.
   it.each([
     ["{ cut: 4 }", "500"],
     ["malformed", "html"],
     ["reset", "blank"],
     ["reset-after-headers", "hang"],
-  ])("(%s, %s) is booked as the server bills it", async (first, second) => {
+  ])("a call with the faults %s and %s is booked with the cost that the server reports", async (first, second) => {
     await start(
       `rules: [{ when: { nth: 1 }, reply: Too early, fault: ${first} }, { when: { nth: 2 }, reply: x, fault: ${second} }]
 default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,
@@ -163,7 +163,7 @@ default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,
     await expectHonest(run);
   });
 
-  it("of a call that was on its way when the run was cancelled is booked, also when its worker died", async () => {
+  it("an open call of a cancelled run is booked, also if its worker was killed", async () => {
     await start("default: { fault: hang }", { worker: false });
     const worker = await mill.spawnWorker();
     const runId = await mill.start({ "a.wf.md": one });
@@ -177,7 +177,7 @@ default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,
     await expectHonest((await mill.ended(runId)) as RunDetail);
   });
 
-  it("of a worker that died in the act shows beside the call that was made again", async () => {
+  it("a call of a killed worker is shown beside the repeated call", async () => {
     await start("rules: [{ when: { nth: 1 }, fault: hang }]\ndefault: { reply: Fine }", { worker: false });
     const worker = await mill.spawnWorker();
     const runId = await mill.start({ "a.wf.md": one });
@@ -191,8 +191,8 @@ default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,
   });
 });
 
-describe("a model that refuses", () => {
-  it("is left alone by every run, visibly, no longer than the cap, and one request ends that", async () => {
+describe("a model that refuses requests", () => {
+  it("is paused for every run, visibly, no longer than the maximum, and one successful request ends the pause", async () => {
     await start(
       "rules: [{ when: { nth: 1 }, fault: { status: 429, retryAfter: 86400, message: Slow down } }]\ndefault: { reply: Fine }",
       { environment: { MODEL_PAUSE_MAX_MS: "3000" } },

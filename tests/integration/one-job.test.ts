@@ -1,4 +1,4 @@
-// One activity, one job, whatever happens: work that was given back or has to wait keeps the job it has.
+// An activity has exactly one job. A released or waiting activity keeps its job.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Backend, definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
@@ -10,7 +10,7 @@ const script = 'rules: [{ when: { pattern: "." }, reply: "x" }]';
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 it.each(backends)(
-  "prompts in a row are each claimed by the commit before, once, on the %s backend",
+  "each prompt of a chain is claimed by the commit before it, once, on the %s backend",
   async (backend) => {
     const mill = await startMill({ backend, script });
     const { hot } = mill.store.database;
@@ -21,7 +21,7 @@ it.each(backends)(
       return query(...given);
     }) as typeof hot.query;
     const prompts = ["A", "B", "C", "D"].map((name) => `PROMPT_${name}["Prompt: User P"]`);
-    // A slot takes the ordinary way once a second: it has all the time it needs.
+    // Once a second a slot enqueues instead of claiming ahead. The stopped clock prevents that.
     const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now());
     const run = await mill.run({ "a.md": workflow(`START --> ${prompts.join(" --> ")}`, { "User P": "Say it." }) });
     clock.mockRestore();
@@ -31,7 +31,7 @@ it.each(backends)(
       [run.id],
     );
     expect(rows).toEqual(prompts.map(() => ({ claim: 1, takeovers: 0, enqueues: 1 })));
-    // The first came by its spec.
+    // The first activity came through its own job.
     expect(claims).toBe(1);
     await mill.close();
   },
@@ -49,7 +49,7 @@ describe.each(backends)("one job per activity, on the %s backend", (backend) => 
     return Object.values(counts).reduce((sum, count) => sum + count, 0);
   }
 
-  it("an EXECUTE that waits 13 s for a session in other hands has exactly one job all the time, and after it", async () => {
+  it("an EXECUTE that waits 13 s for a session of another worker has exactly one job during the wait and after it", async () => {
     const files = { "a.md": workflow('START --> EXECUTE_E["Execute: echo done"]') };
     const created = await createRun(mill.store, { definition: definitionOf(files) });
     await mill.store.database.calm.query(

@@ -1,4 +1,4 @@
-// Passages that pgvector finds: the same, in the same order, as by the scan. On PGlite, which has the real extension.
+// A search with pgvector finds the same passages in the same order as a scan. On PGlite, which has the real extension.
 import { unitBytes } from "@markmill/llm";
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
@@ -24,7 +24,7 @@ afterAll(async () => {
   await postgres?.stop();
 });
 
-/** The same numbers in every run. */
+/** The same numbers in every run of the test. */
 let state = 1;
 const chance = () => {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -63,11 +63,11 @@ const indexed = async (scope: string) =>
     )
   )[0]?.count;
 
-it("a migrated database has the index where the server has the extension", async () => {
+it("a migrated database has the vector index if the server has the extension", async () => {
   expect(await explainPassageSearch(postgres.database)).toMatchObject({ by: "pgvector", extensionSchema: "public" });
 });
 
-it("finds what a scan finds, in its order, ties by insertion, before, while and after it is filled", async () => {
+it("the vector index returns the results of a scan, in its order, before, during and after it is filled", async () => {
   const [twin = drawn(8)] = several(1);
   await insert({ scope: "filled", vectors: [...several(350), twin, ...several(50), twin, twin] });
   const asked = [twin, ...several(10)];
@@ -84,7 +84,7 @@ it("finds what a scan finds, in its order, ties by insertion, before, while and 
   expect(await fill()).toBe(0);
 });
 
-it("the scan is by HNSW", async () => {
+it("the query plan of a search uses HNSW", async () => {
   await query("set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off");
   const plan = await query<{ "QUERY PLAN": string }>(
     `explain select passage_id from markmill_index.indexed_passages where scope_id = 1 and dimensions = 8
@@ -94,7 +94,7 @@ it("the scan is by HNSW", async () => {
   expect(plan.map((line) => line["QUERY PLAN"]).join("\n")).toContain("indexed_passages_near_8");
 });
 
-it("what was inserted since is found at once, and indexed when it is much", async () => {
+it("new passages are found at once, and indexed when they are many", async () => {
   await insert({ scope: "growing", vectors: several(150) });
   await fill();
   const [late = drawn(8)] = several(1);
@@ -106,7 +106,7 @@ it("what was inserted since is found at once, and indexed when it is much", asyn
   expect((await nearest("growing", late, 1))[0]?.similarity).toBeCloseTo(1);
 });
 
-it("a passage that goes takes its copy with it; of a scope that is empty nothing is left", async () => {
+it("a deleted passage is deleted from the index, and an empty scope leaves nothing", async () => {
   await insert({ scope: "going", rootId: "first", vectors: several(120) });
   const [kept = drawn(8)] = several(1);
   await insert({ scope: "going", rootId: "second", vectors: [kept, ...several(5)] });
@@ -114,16 +114,16 @@ it("a passage that goes takes its copy with it; of a scope that is empty nothing
   expect(await indexed("going")).toBe(126);
   await query("delete from passages where root_id = 'first'");
   expect(await indexed("going")).toBe(6);
-  // Fewer than were asked for: the scan says that there are no more.
+  // The search returns fewer than requested, so the scan must find no more either.
   expect(await nearest("going", kept, 10)).toHaveLength(6);
   await query("delete from passages where root_id = 'second'");
   await fill();
   expect(await query("select 1 from markmill_index.indexed_scopes where scope = 'going'")).toEqual([]);
 });
 
-it("scopes do not see each other in the index they share", async () => {
+it("scopes in one index do not see each other", async () => {
   const [same = drawn(8)] = several(1);
-  // With those of the other tests, more than the index looks through at once for a hundred.
+  // With the passages of the other tests these are more than the index reads at once for a hundred results.
   await insert({ scope: "shared", tenant: "other", vectors: [same, ...several(inject("thorough") ? 1_000 : 300)] });
   await insert({ scope: "shared", vectors: several(101) });
   await fill();
@@ -135,7 +135,7 @@ it("scopes do not see each other in the index they share", async () => {
   expect(theirs[0]?.similarity).toBeCloseTo(1);
 });
 
-it("small scopes, and vectors too long for the index, are left to the scan; what is no vector is not near", async () => {
+it("small scopes and vectors that are too long for the index are scanned, and an invalid vector is not near", async () => {
   await insert({ scope: "small", vectors: several(100) });
   const long = several(101, 2_001);
   await insert({ scope: "long", vectors: long });
@@ -150,7 +150,7 @@ it("small scopes, and vectors too long for the index, are left to the scan; what
   expect(await nearest("odd", drawn(8), 3)).toHaveLength(3);
 });
 
-it("without the extension there is the scan, and nothing is lost; with it the index is made anew", async () => {
+it("without the extension a search scans and loses nothing, and with it the index is built again", async () => {
   const asked = drawn(8);
   const before = await nearest("filled", asked);
   await query("drop extension vector cascade");
@@ -166,7 +166,7 @@ it("without the extension there is the scan, and nothing is lost; with it the in
   expect(await passageSearchOf(postgres.database)).toMatchObject({ by: "pgvector" });
   expect(await fill()).toBeGreaterThan(400);
   expect(await nearest("filled", asked)).toEqual(before);
-  // A role that may not read the index, or not all of it, scans.
+  // A role that may not read the whole index scans.
   expect(await asPlain(() => nearest("filled", asked))).toEqual(before);
   await query(
     "grant usage on schema markmill_index to plain; grant select on markmill_index.indexed_passages to plain",
@@ -175,7 +175,7 @@ it("without the extension there is the scan, and nothing is lost; with it the in
   expect(await asPlain(() => nearest("filled", asked))).toEqual(before);
 });
 
-/** As a role that may use the tables and make nothing. */
+/** Connects as a role that may use the tables and create nothing. */
 async function asPlain<Result>(act: (client: PoolClient) => Promise<Result>): Promise<Result> {
   await query("set role plain");
   const client = await postgres.database.hot.connect();

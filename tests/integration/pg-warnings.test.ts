@@ -1,5 +1,5 @@
-// A client of pg that is asked while it answers queues the question, warns, and will refuse it in its next major version. Everything that
-// talks to Postgres, BullMQ included, is put to work here, its connections are broken, and nobody may have done that.
+// A busy pg client queues the next query and warns. Its next major version will refuse it. The test uses everything that talks to
+// Postgres, BullMQ included, breaks the connections, and expects no such warning.
 
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -37,7 +37,7 @@ async function breakConnections(): Promise<void> {
   expect(rows[0]?.count).toBeGreaterThan(0);
 }
 
-it("nothing asks a client of pg that is busy, also not after connections broke", async () => {
+it("no code queries a busy pg client, also not after broken connections", async () => {
   const stop = watch(mill.databaseUrl, { onRuns: () => undefined, onControl: () => undefined });
   for (let round = 0; round < 3; round++) {
     const ids = await Promise.all(Array.from({ length: 10 }, () => mill.start(files)));
@@ -55,7 +55,7 @@ it("nothing asks a client of pg that is busy, also not after connections broke",
   expect(busy()).toEqual([]);
 });
 
-it("the queue's connections answer one question after the other, where a plain client warns", async () => {
+it("the queue's connections answer one query after the other, where a plain client warns", async () => {
   const ask = async (client: Client) => {
     await client.connect();
     const asked = Array.from({ length: 5 }, (_, n) => client.query<{ n: number }>("select $1::integer as n", [n]));
@@ -69,7 +69,7 @@ it("the queue's connections answer one question after the other, where a plain c
   };
   expect(await ask(new PatientClient({ connectionString: mill.databaseUrl }))).toEqual([0, 1, 2, 3, 4]);
   expect(busy()).toEqual([]);
-  // The warning is what this test waits for: it comes once in a process.
+  // The test expects this warning, which Node prints once per process.
   await ask(new Client({ connectionString: mill.databaseUrl }));
   expect(busy()).toHaveLength(1);
 });

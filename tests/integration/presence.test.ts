@@ -1,4 +1,4 @@
-/** Who may take an activity whose lease is over: it depends on whether its holder is dead, paused, or has given the activity up. */
+/** Who may claim an activity after its lease: that depends on whether its holder was killed, is paused, or gave the activity up. */
 
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
@@ -50,7 +50,7 @@ async function presences(): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** The connection of a paused worker: it is there, and nothing comes through it. */
+/** The connection of a paused worker is open, and carries no data. */
 async function pausedWorker(): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: database.url, application_name: "markmill leases" });
   await client.connect();
@@ -74,7 +74,7 @@ async function overdue(overMs: number, keepsMs = 600_000) {
   return async () => (await other.claim(enqueue)).kind;
 }
 
-it("a prompt stays with a worker that is paused, until the worker's connection is gone", async () => {
+it("a prompt stays with a paused worker until the worker's connection is closed", async () => {
   const die = await pausedWorker();
   const claim = await overdue(5_000);
   expect(await claim()).toBe("held");
@@ -82,23 +82,23 @@ it("a prompt stays with a worker that is paused, until the worker's connection i
   expect(await claim()).toBe("claimed");
 });
 
-it("a prompt stays with a paused worker no longer than a call may last", async () => {
+it("a prompt stays with a paused worker no longer than the time limit of a call", async () => {
   const die = await pausedWorker();
   const claim = await overdue(5_000, 4_000);
   expect(await claim()).toBe("claimed");
   await die();
 });
 
-it("a prompt that a living worker has given up can be taken when its lease is over", async () => {
+it("a prompt that a living worker has given up can be claimed after its lease", async () => {
   const onError = () => undefined;
   keeper = createLeaseKeeper({ database: holder.database, leaseMs, worker: "holder", onError });
   await until(async () => (await presences()) === 1);
   const claim = await overdue(0);
-  // The next round renews what the worker holds, and this prompt is not among it.
+  // The next round renews the leases that the worker holds, and this prompt is not among them.
   await until(async () => (await claim()) === "claimed");
 });
 
-it("a worker without a connection, and one without a row, keep nothing", async () => {
+it("a worker without a connection or without a row keeps no prompt", async () => {
   const claim = await overdue(1);
   expect(await claim()).toBe("claimed");
   const die = await pausedWorker();
@@ -108,7 +108,7 @@ it("a worker without a connection, and one without a row, keep nothing", async (
   await die();
 });
 
-it("a silent worker is forgotten at once if it is dead, and later if it is only paused", async () => {
+it("a silent worker is removed at once if it was killed, and later if it is only paused", async () => {
   const die = await pausedWorker();
   await beat(holder.database, { id: "holder", host: "h", info: {}, keepsMs: 600_000 });
   await beat(holder.database, { id: "dead", host: "h", info: {}, keepsMs: 600_000 });
@@ -120,7 +120,7 @@ it("a silent worker is forgotten at once if it is dead, and later if it is only 
   await die();
 });
 
-it("the server is told to notice within seconds that the host of a worker is gone", async () => {
+it("the database server is configured to notice a lost host of a worker within seconds", async () => {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   await applySettings(client, presenceSettings);
@@ -129,7 +129,7 @@ it("the server is told to notice within seconds that the host of a worker is gon
   );
   const { rows: over } = await client.query<{ tcp: boolean }>("select inet_client_addr() is not null as tcp");
   await client.end();
-  // Over a local socket there is nothing to notice, and the server says 0.
+  // A local socket has no lost host, and the server reports 0.
   const bounds = {
     tcp_keepalives_idle: 3,
     tcp_keepalives_interval: 2,

@@ -1,4 +1,4 @@
-// The shape of a deployment: what compose's own schema and compose itself say of the file, and what both cannot know.
+// The deployment file: checks by compose's own schema and by compose itself, and facts that both cannot check.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,11 +48,11 @@ function service(name: string): z.output<typeof serviceSchema> {
   return found;
 }
 
-/** As compose fills it in once every required value is given, and nothing else. */
+/** The file as compose fills it in with exactly the required values. */
 const filled = (value: string) => value.replace(/\$\{(\w+):\?[^}]*\}/g, "given").replace(/\$\{\w+:-([^}]*)\}/g, "$1");
 
 const ours = ["migrate", "api", "worker", "supervisor"];
-/** Variables of programs that are not ours: secret, or not. */
+/** Variables of foreign programs, secret or not. */
 const ofOthers: Readonly<Record<string, Readonly<Record<string, "secret" | "open">>>> = {
   postgres: { POSTGRES_USER: "open", POSTGRES_DB: "open", POSTGRES_PASSWORD: "secret" },
   redis: { REDISCLI_AUTH: "secret" },
@@ -65,15 +65,15 @@ const ofOthers: Readonly<Record<string, Readonly<Record<string, "secret" | "open
   "sandbox-engine": {},
   "sandbox-image": {},
 };
-/** Ends after it has done its part. */
+/** Services that end after their task. */
 const once = ["migrate", "sandbox-image"];
-/** What an operator may choose otherwise. */
+/** Values that an operator may change. */
 const choices = ["SANDBOX", "SANDBOX_HOSTS"];
 
-/** null: nobody reads it. */
+/** null: no process reads it. */
 function kindOf(name: string, variable: string): "secret" | "open" | null {
   if (!ours.includes(name)) return ofOthers[name]?.[variable] ?? null;
-  // No .env may set it, so that it is no setting (packages/config/src/trust-everything.ts).
+  // No .env file may set it, so it is no setting (packages/config/src/trust-everything.ts).
   if (variable === "MARKMILL_TRUST") return "open";
   const known = variables.find((one) => one.name === variable);
   return known === undefined ? null : known.secret === true ? "secret" : "open";
@@ -82,7 +82,7 @@ function kindOf(name: string, variable: string): "secret" | "open" | null {
 const scratch = mkdtempSync(join(tmpdir(), "markmill-compose-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** What the Compose Specification's JSON Schema, and a linter's rules about mistakes, have against a file. */
+/** The errors of a file by the JSON Schema of the Compose Specification and by a linter's rules. */
 function complaintsOf(compose: string): string[] {
   const file = join(scratch, "docker-compose.yml");
   writeFileSync(file, compose);
@@ -95,7 +95,7 @@ function complaintsOf(compose: string): string[] {
 }
 
 describe("docker-compose.yml", () => {
-  it("has the stores, one migration, the API, workers, supervisors and an engine for commands", () => {
+  it("contains the stores, one migration, the API, workers, supervisors and an engine for commands", () => {
     const always = Object.entries(services).flatMap(([name, { profiles }]) => (profiles === undefined ? [name] : []));
     expect(always.sort()).toEqual(
       [
@@ -109,19 +109,19 @@ describe("docker-compose.yml", () => {
     expect(service("worker").deploy?.replicas).toBeGreaterThan(1);
   });
 
-  it("Redis keeps its data on disk and never evicts", () => {
+  it("keeps the data of Redis on disk and without eviction", () => {
     const command = service("redis").command.join(" ");
     expect(command).toContain("--appendonly yes");
     expect(command).toContain("--maxmemory-policy noeviction");
     expect(service("redis").image).toMatch(/^redis:7/);
   });
 
-  it("Postgres is 16 or newer and commits to disk", () => {
+  it("uses Postgres 16 or newer, which commits to disk", () => {
     expect(Number(/^postgres:(\d+)/.exec(service("postgres").image)?.[1])).toBeGreaterThanOrEqual(16);
     expect(service("postgres").command.join(" ")).not.toMatch(/fsync|synchronous_commit|full_page_writes/);
   });
 
-  it("every lasting service has a health check, and what depends on it waits for it", () => {
+  it("has a health check for every lasting service, and dependent services wait for it", () => {
     for (const [name, { healthcheck }] of Object.entries(services)) {
       if (once.includes(name)) continue;
       expect(healthcheck.test?.length, name).toBeGreaterThan(1);
@@ -134,7 +134,7 @@ describe("docker-compose.yml", () => {
         redis: { condition: "service_healthy" },
       });
     }
-    // It serves without the queue.
+    // This service works without the queue.
     expect(service("api").depends_on).toEqual({
       migrate: { condition: "service_completed_successfully" },
       postgres: { condition: "service_healthy" },
@@ -142,7 +142,7 @@ describe("docker-compose.yml", () => {
     expect(service("migrate").depends_on).toEqual({ postgres: { condition: "service_healthy" } });
   });
 
-  it("is what the Compose Specification allows", () => {
+  it("conforms to the Compose Specification", () => {
     expect(complaintsOf(text)).toEqual([]);
   });
 
@@ -152,12 +152,12 @@ describe("docker-compose.yml", () => {
     ["a value of another type", "interval: 5s", "interval: [5]", "must be string"],
     ["a condition that there is not", "condition: service_healthy", "condition: service_healty", "depends_on"],
     ["a name that is taken", "  redis:\n    image", "  postgres:\n    image", "invalid-yaml"],
-  ])("which is noticed where it is broken: %s", (_what, good, bad, said) => {
+  ])("fails the check of the specification if it is broken: %s", (_what, good, bad, said) => {
     expect(text).toContain(good);
     expect(complaintsOf(text.replace(good, bad)).join()).toContain(said);
   });
 
-  it("compose itself reads it, with the graphs and without, and says what it lacks", async (test) => {
+  it("is accepted by compose, with and without the graphs, and compose names missing settings", async (test) => {
     const values = ["POSTGRES_PASSWORD", "REDIS_PASSWORD", "OPENAI_API_KEY"].map((name) => `${name}=given`);
     const compose = await findDockerCompose(join(root, ".cache")).catch((error: Error) => error.message);
     if (typeof compose === "string") {
@@ -180,7 +180,7 @@ describe("docker-compose.yml", () => {
       const read = z.object({ services: z.record(z.string(), z.unknown()) }).parse(parse(whole));
       for (const name of ours) expect(read.services).toHaveProperty(name);
     }
-    // Of the others another test says that they are asked for in the same way; each look costs seconds.
+    // Another test checks that the other settings are required in the same way. Each check costs seconds.
     for (const left of values.slice(-1)) {
       const { status, said } = config(values.filter((one) => one !== left));
       expect(status).not.toBe(0);
@@ -188,7 +188,7 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  it("every command of ours is one that the command line has", () => {
+  it("uses only commands that the command line has", () => {
     const main = read("apps/cli/src/command-table.ts");
     for (const name of ours) {
       const [program, verb = "", ...rest] = service(name).command;
@@ -198,7 +198,7 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  it("every file it names is there, or is one that its head tells the operator to make and git leaves out", () => {
+  it("names only existing files, or files that its head tells the operator to create and git ignores", () => {
     const named = Object.values(services).flatMap(({ build, env_file = [], volumes: mounted = [] }) => [
       ...(build === undefined ? [] : [join(build.context, build.dockerfile)]),
       ...env_file,
@@ -218,7 +218,7 @@ describe("docker-compose.yml", () => {
     for (const path of made) expect(head).toContain(` ${path}`);
   });
 
-  it("has no password of its own: compose refuses to start without the operator's", () => {
+  it("contains no password: compose refuses to start without the operator's", () => {
     const interpolations = [...text.matchAll(/(?<!\$)\$\{([^}]*)\}/g)].map(([, inner = ""]) => inner);
     const [needed, chosen] = [
       interpolations.filter((inner) => !inner.includes(":-")),
@@ -245,7 +245,7 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  it("gives workers an engine of its own: without a network, by a socket that nothing else has", () => {
+  it("gives workers an engine of their own: without a network, on a socket that no other service has", () => {
     const { environment } = service("worker");
     const reading = readConfig({
       SANDBOX: filled(environment.SANDBOX ?? ""),
@@ -272,11 +272,11 @@ describe("docker-compose.yml", () => {
     expect(having("sandbox-engine")).toEqual(["sandbox-engine"]);
     expect(Object.keys(services).filter((name) => services[name]?.privileged === true)).toEqual(["sandbox-engine"]);
     expect(text).not.toContain("/var/run/docker.sock");
-    // It may come later than the workers: they do not wait for it.
+    // The engine may start later than the workers, which do not wait for it.
     expect(Object.keys(service("worker").depends_on ?? {})).not.toContain("sandbox-engine");
   });
 
-  it("publishes no port but the API's and Grafana's, and those on this machine's loopback alone", () => {
+  it("publishes only the ports of the API and Grafana, on the loopback of this machine", () => {
     for (const [name, { ports }] of Object.entries(services)) {
       if (name === "api") expect(ports).toEqual(["127.0.0.1:8085:8085"]);
       else if (name === "grafana") expect(ports).toEqual(["127.0.0.1:3000:3000"]);
@@ -284,7 +284,7 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  it("every variable given to our processes is one they read, with a value they accept", () => {
+  it("sets only variables that our processes read, to values that they accept", () => {
     for (const name of ours) {
       const { environment, env_file } = service(name);
       expect(Object.keys(environment).filter((variable) => kindOf(name, variable) === null)).toEqual([]);
@@ -299,12 +299,12 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  it("the API, and with it the board, is asked whether it can serve, on the port that it publishes", () => {
+  it("checks the readiness of the API, and so of the board, on its published port", () => {
     const { environment, healthcheck } = service("api");
     expect(healthcheck.test?.join(" ")).toContain(`127.0.0.1:${environment.API_PORT}${routes.getReady.path}`);
   });
 
-  it("graphs are had by a profile, with passwords from files that are not kept, and only files that exist", () => {
+  it("offers graphs in a profile, with passwords from temporary files and only existing files", () => {
     for (const name of ["prometheus", "grafana"]) {
       const { profiles, depends_on, secrets: used = [], volumes: mounted = [], image } = service(name);
       expect(profiles).toEqual(["monitoring"]);
@@ -334,19 +334,19 @@ describe("docker-compose.yml", () => {
     expect(service("grafana").volumes).toContain(`./infra/grafana/dashboards:${folder}:ro`);
   });
 
-  it("a stopped worker gets longer than it takes to drain, and is asked for its health on its own port", () => {
+  it("gives a stopped worker more time than its drain needs, and checks its health on its own port", () => {
     const { environment, stop_grace_period, healthcheck } = service("worker");
     expect(Number.parseInt(stop_grace_period ?? "0", 10) * 1000).toBeGreaterThan(Number(environment.DRAIN_TIMEOUT_MS));
     expect(healthcheck.test?.join(" ")).toContain(`127.0.0.1:${environment.HEALTH_PORT}/health/ready`);
   });
 });
 
-describe("the app's image", () => {
+describe("the image of the app", () => {
   const { build } = service("worker");
   const dockerfile = read(build?.dockerfile ?? "");
   const instructions = dockerfile.split("\n").filter((line) => /^[A-Z]+ /.test(line));
 
-  it("copies only what exists, and nothing that .dockerignore leaves out", () => {
+  it("copies only existing files, and none that .dockerignore leaves out", () => {
     const ignored = new Set(read(".dockerignore").trim().split("\n"));
     const sources = instructions
       .filter((line) => line.startsWith("COPY ") && !line.includes("--from="))
@@ -359,7 +359,7 @@ describe("the app's image", () => {
     expect(ignored.has(".env")).toBe(true);
   });
 
-  it("runs the Node that the checkout pins, not as root, and finds the command", () => {
+  it("runs the pinned Node, not as root, and finds the command", () => {
     const { dependencies } = z
       .object({ dependencies: z.record(z.string(), z.string()) })
       .parse(JSON.parse(read("package.json")));

@@ -1,4 +1,4 @@
-// A worker process of its own, to be killed: takes a job, says so on stdout and never ends it.
+// A worker process to be killed: it accepts a job, prints its id on stdout and never completes it.
 import { openQueues } from "@markmill/queue";
 
 const [kind, url = "", prefix = ""] = process.argv.slice(2);

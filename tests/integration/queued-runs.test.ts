@@ -1,4 +1,4 @@
-// Runs that wait for a place of their tenant, on a real store and without workers: what is admitted, in which order, and what is not.
+// Runs that wait for a slot of their tenant, on a real store and without workers: which runs start, and in which order.
 
 import type { Node } from "@markmill/engine";
 import { type AdmittedRuns, admitAtOnce, admitRuns, quietActivities, readyJobs } from "@markmill/store/machine";
@@ -44,7 +44,7 @@ const queued = async (ids: readonly string[]) =>
   await Promise.all(ids.map(async (id) => (await getRun(store.database, id))?.queued));
 const cancel = (id = "", tenant = "default") => store.as(tenant).runs.cancel(id, "enough");
 
-it("of a tenant's runs as many begin as it has places; the others are queued, and enqueue nothing", async () => {
+it("a tenant runs as many runs as it has slots, and the others are queued without jobs", async () => {
   const started = await start(5);
   expect(started.map(({ jobs }) => jobs.length)).toEqual([1, 1, 1, 0, 0]);
   expect(await queued(idsOf(started))).toEqual([false, false, false, true, true]);
@@ -53,7 +53,7 @@ it("of a tenant's runs as many begin as it has places; the others are queued, an
   expect(others.map(({ jobs }) => jobs.length)).toEqual([1, 1, 1, 0]);
 });
 
-it("many starts at once take no more than the places", async () => {
+it("many parallel starts use no more than the slots", async () => {
   const started = await Promise.all(Array.from({ length: 40 }, () => start(1)));
   expect(started.flat().filter(({ jobs }) => jobs.length > 0)).toHaveLength(places);
 });
@@ -61,7 +61,7 @@ it("many starts at once take no more than the places", async () => {
 it.each([
   ["inline", inline],
   ["prompt", prompt],
-])("queued runs begin first in, first out, as places become free: %s", async (_, wanted) => {
+])("queued runs start first in, first out, as slots become free: %s", async (_, wanted) => {
   const ids = idsOf(await start(7, { definition: wanted }));
   await cancel(ids[1]);
   expect(enqueued(await admit())).toEqual(ids.slice(3, 4));
@@ -69,7 +69,7 @@ it.each([
   await cancel(ids[3]);
   const admitted = await admit();
   expect(enqueued(admitted)).toEqual(ids.slice(4, 6));
-  // What they enqueue is what they have ready.
+  // The jobs are those of the ready activities.
   expect(admitted.jobs).toEqual(await readyJobs(store.database.calm, ids.slice(4, 6)));
   expect(await queued(ids.slice(4))).toEqual([false, false, true]);
   for (const id of ids.slice(0, 6)) await cancel(id);
@@ -77,17 +77,17 @@ it.each([
   expect(await admit()).toEqual({ jobs: [], waiting: false });
 });
 
-it("a start that comes while others are queued is queued behind them", async () => {
+it("a start that arrives while others are queued is queued behind them", async () => {
   const ids = idsOf(await start(5));
   for (const id of ids.slice(0, 3)) await cancel(id);
-  // What is known of the tenant is asked anew after a moment.
+  // The figures of the tenant are cached for a moment.
   await new Promise((resolve) => setTimeout(resolve, 60));
   const [late] = await start(1);
   expect(late?.jobs).toEqual([]);
   expect(enqueued(await admit())).toEqual([...ids.slice(3), late?.runId]);
 });
 
-it("one that is cancelled, stopped or deleted leaves the queue; a stopped one begins when it is resumed", async () => {
+it("a cancelled, stopped or deleted run leaves the queue, and a stopped run starts when it is resumed", async () => {
   const ids = idsOf(await start(7));
   const { runs } = store.as("default");
   await cancel(ids[3]);
@@ -103,7 +103,7 @@ it("one that is cancelled, stopped or deleted leaves the queue; a stopped one be
   expect(await admit()).toEqual({ jobs: [], waiting: false });
 });
 
-it("a run that somebody waits for begins at once, whatever places there are", async () => {
+it("a run with a waiting caller starts at once, whatever slots are free", async () => {
   const ids = idsOf(await start(places + 2, { definition: prompt }));
   const last = ids.at(-1) ?? "";
   const jobs = await admitAtOnce(store, last);
@@ -112,16 +112,16 @@ it("a run that somebody waits for begins at once, whatever places there are", as
   expect(await admitAtOnce(store, last)).toEqual([]);
 });
 
-it("a run that waits for a person leaves its place, and keeps the queue from nothing", async () => {
+it("a run that waits for a person frees its slot, and does not block the queue", async () => {
   await start(places, { definition: question });
   const ids = idsOf(await start(4));
   expect(enqueued(await admit())).toEqual(ids.slice(0, 3));
 });
 
-it("runs of a class have places of their own", async () => {
+it("runs of a class have their own slots", async () => {
   await openBudget(store.database, "class", { nanodollars: null, tokens: null }, "batch");
   await start(places, { budgets: ["class"] });
-  // What is known of the tenant is asked anew after a moment.
+  // The figures of the tenant are cached for a moment.
   await new Promise((resolve) => setTimeout(resolve, 60));
   const others = await start(places + 1);
   expect(others.map(({ jobs }) => jobs.length)).toEqual([1, 1, 1, 0]);
@@ -130,7 +130,7 @@ it("runs of a class have places of their own", async () => {
   expect(enqueued(await admit())).toEqual([others.at(-1)?.runId]);
 });
 
-it("a queued run whose question is answered begins at once, and what it has ready can be found when its enqueue is lost", async () => {
+it("a queued run whose question is answered starts at once, and its ready activities are found if their jobs are lost", async () => {
   await start(places);
   const note: Node = { kind: "assign", value: { from: "literal", text: "noted" } };
   const askThenNote = program(
@@ -151,14 +151,14 @@ it("a queued run whose question is answered begins at once, and what it has read
   expect(answered.jobs.map(({ runId }) => runId)).toContain(asking);
 });
 
-it("the same start again is the same queued run, and jobs nothing", async () => {
+it("a repeated start returns the same queued run, and enqueues nothing", async () => {
   await start(places);
   const [first] = await start(1, { idempotencyKey: "k", requestHash: "h" });
   const [again] = await start(1, { idempotencyKey: "k", requestHash: "h" });
   expect(again).toEqual({ runId: first?.runId, created: false, jobs: [] });
 });
 
-it("a queued run is neither lost nor due; one that was admitted and not enqueued is found as lost", async () => {
+it("a queued run is neither lost nor due, and a started run without a job is found as lost", async () => {
   const ids = idsOf(await start(places + 2, { definition: prompt }));
   const more = idsOf(await start(places + 2, {}, "other"));
   for (const id of ids.slice(0, places)) await cancel(id);
@@ -171,7 +171,7 @@ it("a queued run is neither lost nor due; one that was admitted and not enqueued
   expect(new Set(quiet.map(({ runId }) => runId))).toEqual(new Set(admitted));
 });
 
-it("two supervisors that both believe they lead admit no run twice", async () => {
+it("two supervisors that both believe to lead start no run twice", async () => {
   const ids = idsOf(await start(30));
   for (const id of ids.slice(0, places)) await cancel(id);
   const both = await Promise.all([admit(8), admit(8), admit(8)]);
@@ -180,9 +180,9 @@ it("two supervisors that both believe they lead admit no run twice", async () =>
   expect(all.length).toBeGreaterThanOrEqual(8);
 });
 
-it("without a number of the operator's a tenant has twice the slots of the living workers", async () => {
+it("a tenant without a configured limit has twice the slots of the living workers", async () => {
   const open = await openStore({ url: database.url, worker: "two" });
-  /** The living ones are heard of for an hour: a slow machine changes nothing. */
+  /** The living workers had a heartbeat within the last hour, so that a slow machine changes nothing. */
   const works = async (id: string, slots: number, heard: string) => {
     await beat(store.database, { id, host: "h", info: { slots } });
     await store.database.calm.query(
@@ -203,7 +203,7 @@ it("without a number of the operator's a tenant has twice the slots of the livin
   await open.close();
 });
 
-it("waiting for a place counts for no limit of time", async () => {
+it("waiting for a slot does not count for a time limit", async () => {
   await start(places);
   const [queuedRun] = await start(1, { caps: { timeMs: 60_000 } });
   const id = queuedRun?.runId ?? "";
@@ -229,7 +229,7 @@ it("waiting for a place counts for no limit of time", async () => {
   expect((await store.as("default").runs.replay(id)).differences).toEqual([]);
 });
 
-it("the API tells that a run is queued, and the supervisor admits it as soon as a place is free", async () => {
+it("the API reports that a run is queued, and the supervisor starts it as soon as a slot is free", async () => {
   const mill = await startMill({
     backend: "postgres",
     script: 'rules: [{ when: { pattern: "." }, reply: "x" }]',

@@ -1,4 +1,4 @@
-/** A criterion alone is graded anew: one question about it, all other marks stand, and every try is kept. */
+/** A regrade of one criterion: one question about it, all other marks stay, and every grading attempt is kept. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { gradableClass, gradingFlow } from "../support/graded-class.ts";
 import { type Mill, startMill } from "../support/mill.ts";
@@ -8,7 +8,7 @@ const quote = { file: "main.js", line: 1, quote: "const total = add(1, 2)" };
 const names = (level: string) => ({ comment: `${level} names`, evidence: [quote], level, confidence: 0.9 });
 const pure = { comment: "No side effects.", evidence: [quote], met: true, confidence: 0.9 };
 const reply = (criteria: object) => ({ reply: JSON.stringify({ criteria, nextSteps: [] }), verbatim: true });
-// A question with both criteria is the first one; about names alone it is the later one.
+// The first question has both criteria. The later one has names only.
 const script = JSON.stringify({
   rules: [
     { name: "whole", when: { pattern: "- names: [^]*- pure: " }, ...reply({ names: names("fair"), pure }) },
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => mill?.close());
 
-it("asks for that criterion only; the others stand, people's words too, and the try before stays readable", async () => {
+it("a regrade of one criterion grades that criterion only, and other marks, comments and the earlier attempt stay", async () => {
   const { batches, blobs } = mill.store.as("default");
   const { id } = await batches.save(await gradableClass({ blobs }, 2, { definition: gradingFlow() }));
   await until(async () => (await batches.get(id))?.counts.succeeded === 2);
@@ -65,7 +65,7 @@ it("asks for that criterion only; the others stand, people's words too, and the 
   ]);
   expect(await batches.work(id, second?.key ?? "")).toMatchObject({ tries: 1, grade: { total: 2 } });
 
-  // Once more, on top of the one before.
+  // Another regrade follows the one before.
   await batches.regrade(id, { keys: [first?.key ?? ""], criterion: "pure" });
   await until(async () => (await batches.get(id))?.counts.succeeded === 2);
   expect((await batches.work(id, first?.key ?? ""))?.proposal?.grade.criteria).toMatchObject([
@@ -74,7 +74,7 @@ it("asks for that criterion only; the others stand, people's words too, and the 
   ]);
 });
 
-it("asks for a criterion that was reworded, by its new words, and lets the marks of all unchanged ones stand", async () => {
+it("a regrade of a reworded criterion uses its new words, and the marks of all unchanged criteria stay", async () => {
   const { batches, blobs } = mill.store.as("default");
   const before = await gradableClass({ blobs }, 1, { key: "reworded", definition: gradingFlow() });
   const { id } = await batches.save(before);
@@ -102,7 +102,7 @@ it("asks for a criterion that was reworded, by its new words, and lets the marks
   expect(after?.proposal?.grade.criteria[1]).toEqual(pureWas);
 });
 
-it("refuses, and begins nothing, where another criterion was changed too, or where no marks stand", async () => {
+it("a regrade of one criterion is refused, and starts nothing, if another criterion changed too or no marks exist", async () => {
   const { batches, blobs } = mill.store.as("default");
   const before = await gradableClass({ blobs }, 1, { key: "both", definition: gradingFlow() });
   const { id } = await batches.save(before);
@@ -129,7 +129,7 @@ it("refuses, and begins nothing, where another criterion was changed too, or whe
   expect(mill.requests().length).toBe(asked);
 });
 
-it("fails a try whose marks no longer stand when it begins, and never judges the whole work instead", async () => {
+it("a regrade of one criterion fails if its marks are no longer valid when it starts, and never grades everything", async () => {
   const { batches, blobs } = mill.store.as("default");
   const before = await gradableClass({ blobs }, 1, { key: "lost", definition: gradingFlow() });
   const { id } = await batches.save(before);

@@ -24,9 +24,9 @@ describe.skipIf(!available)("the docker sandbox", () => {
   let image = "";
   let docker: Docker;
   let sandbox: DockerSandbox;
-  /** For those that leave it as it was. Not of those that are counted. */
+  /** Shared by the tests that do not change it. Counted tests have their own. */
   let shared: Session;
-  /** Left alone first, so that its lease runs out while the others are tried. */
+  /** This session gets no calls from the start, so that its lease expires during the other tests. */
   let orphan: ReturnType<typeof leaveOrphan>;
   const opened: string[] = [];
 
@@ -47,7 +47,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
     await sandbox?.close();
   });
 
-  /** What this file makes, and counts: other files use the same engine. */
+  /** Labels of this file's containers, because other files use the same engine. */
   const app = `markmill-test-${process.pid}`;
   const spec = (id: string, more: Parameters<typeof sessionSpec>[1] = {}, as = app) => {
     const plain = sessionSpec(id, more);
@@ -77,7 +77,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
       .then(({ State }) => State.Running)
       .catch(() => false);
 
-  /** A session whose worker has ended, and whether it lived 25 s later. Not of those that are counted. */
+  /** A session whose worker has ended, and whether it was alive 25 s later. It is not among the counted ones. */
   async function leaveOrphan() {
     const other = await createDockerSandbox({ hosts: [host], images: [image] });
     const plain = sessionSpec(`orphan-${randomBytes(6).toString("hex")}`);
@@ -89,7 +89,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
   }
 
   describe("a command in a container", () => {
-    it("keeps a server of one command for the next, also after it has written its log for seconds", async () => {
+    it("keeps a server process for the next command, also after it has written its log for seconds", async () => {
       const session = await open();
       await sh(session, "python3 -m http.server 8099 --bind 127.0.0.1 &\nsleep 1");
       const ask = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8099/main.py').read().decode())";
@@ -100,7 +100,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
         for (let turn = 0; turn < 3; turn += 1) {
           asked.mockClear();
           expect((await session.run({ kind: "python", text: ask })).output).toContain("from main");
-          // The engine reports the end of an exec late when an earlier one's streams are still held: it is asked again and again.
+          // The engine reports the end of an exec late if streams of an earlier exec are open. It is asked again and again.
           expect(asked.mock.calls.length).toBeGreaterThan(0);
           expect(asked.mock.calls.length).toBeLessThan(30);
         }
@@ -115,10 +115,10 @@ describe.skipIf(!available)("the docker sandbox", () => {
       expect((await sh(shared, forge)).exitCode).toBe(3);
     });
 
-    it("cannot be looked up in the memory or descriptors of what runs it", async () => {
+    it("cannot read the memory or list the descriptors of its runner", async () => {
       const look = `for p in /proc/[0-9]*; do for f in mem environ maps; do head -c 1 $p/$f >/dev/null 2>&1 && echo "read $p/$f"; done; ls $p/fd >/dev/null 2>&1 && echo "listed $p"; done; true`;
       const { output } = await sh(shared, `bash -c '${look}' | grep -v "/proc/$BASHPID/"`);
-      // Its own children only: two programs of the pipe.
+      // The only children are the two programs of the pipe.
       expect(output.match(/^listed/gm)?.length ?? 0).toBeLessThanOrEqual(2);
       expect(
         (
@@ -132,15 +132,15 @@ describe.skipIf(!available)("the docker sandbox", () => {
     });
   });
 
-  describe("limits", () => {
-    it("are what the engine was asked for, item by item", async () => {
+  describe("limits of a container", () => {
+    it("are requested from the engine, item by item", async () => {
       const { HostConfig, Config } = await containerOf(shared).inspect();
       expect(HostConfig).toMatchObject({
         ReadonlyRootfs: true,
         NetworkMode: "none",
         CapDrop: ["ALL"],
         Privileged: false,
-        // The memory, and what workspace, /tmp and /dev/shm can hold.
+        // The sum of the memory and of the limits of workspace, /tmp and /dev/shm.
         Memory: (192 + 3 * 32) * 1024 * 1024,
         MemorySwap: (192 + 3 * 32) * 1024 * 1024,
         NanoCpus: 1e9,
@@ -160,14 +160,14 @@ describe.skipIf(!available)("the docker sandbox", () => {
       expect(Config.Labels).toMatchObject({ "markmill.app": `${app}-shared`, "markmill.run": `run-${shared.id}` });
     });
 
-    it("refuses an image that is not on the allow-list, and one that is not on the host", async () => {
+    it("refuses an image that is not on the allow-list, and one that the host does not have", async () => {
       await expect(open({ image: "debian:latest" })).rejects.toMatchObject({ code: "SANDBOX_IMAGE_REFUSED" });
       const other = await createDockerSandbox({ hosts: [host], images: ["markmill-absent:1"] });
       await expect(other.open(spec(newId()))).rejects.toMatchObject({ code: "SANDBOX_IMAGE_REFUSED" });
       await other.close();
     });
 
-    it("refuses a runtime the engine does not have, rather than using another", async () => {
+    it("refuses a runtime that the engine does not have, and uses no other", async () => {
       const other = await createDockerSandbox({ hosts: [host], images: [image], runtime: "markmill-absent" });
       await expect(other.open(spec(newId()))).rejects.toMatchObject({ code: "SANDBOX_LIMIT_UNSUPPORTED" });
       await other.close();
@@ -175,7 +175,7 @@ describe.skipIf(!available)("the docker sandbox", () => {
     });
   });
 
-  describe("isolation", () => {
+  describe("isolation of a container", () => {
     it("a command cannot end or stop the container it runs in", async () => {
       const outcome = await sh(
         shared,
@@ -205,8 +205,8 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
     });
   });
 
-  describe("a session and its workers", () => {
-    it("that vanishes during a command makes its outcome unknown, before one makes it lost; opening again rebuilds it", async () => {
+  describe("a Docker session and its workers", () => {
+    it("a session that vanishes during a command makes the outcome unknown, one that vanished before is lost, and both can be opened again", async () => {
       const session = await open();
       await sh(session, "echo changed > lib/data.txt");
       const running = sh(session, "sleep 600");
@@ -219,7 +219,7 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
       expect((await sh(again, "cat lib/data.txt")).output).toBe("seven\n");
     });
 
-    it("goes to one container when two workers open it at once", async () => {
+    it("two workers that open a session at the same time use one container", async () => {
       const id = newId();
       const sessions = await Promise.all([sandbox.open(spec(id)), sandbox.open(spec(id))]);
       expect(sessions.map(({ attached }) => attached).sort()).toEqual([false, true]);
@@ -227,9 +227,9 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
     });
   });
 
-  describe("many sessions", () => {
+  describe("many Docker sessions", () => {
     const [atOnce, inSequence] = inject("thorough") ? [20, 15] : [4, 2];
-    it(`${atOnce} at once each do their own work and leave nothing`, { timeout: 480_000 }, async () => {
+    it(`${atOnce} in parallel each do their own work and leave nothing`, { timeout: 480_000 }, async () => {
       const results = await Promise.all(
         Array.from({ length: atOnce }, async (_, index) => {
           const session = await open();
@@ -253,8 +253,8 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
     });
   });
 
-  describe("the warm pool", () => {
-    it("gives each container to one session only, names it after that session, and leaves nothing", async () => {
+  describe("the warm pool of containers", () => {
+    it("uses each container for one session only, names it after the session, and leaves nothing", async () => {
       const limits = spec("any").limits;
       const pooled = await createDockerSandbox({
         hosts: [host],
@@ -275,7 +275,7 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
             .inspect()
             .then(({ Id }) => Id),
         ];
-        // More than were waiting.
+        // More sessions than waiting containers.
         const more = inject("thorough") ? 3 : 2;
         for (let turn = 0; turn < more; turn += 1) {
           const session = await pooled.open(spec(newId()));
@@ -302,7 +302,7 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
     });
   });
 
-  it("gives the whole output where it comes later than the report of the end, and no outcome where it does not come", async () => {
+  it("returns the whole output if it arrives after the report of the end, and no outcome if it does not arrive", async () => {
     const late = await startLateOutputEngine(host);
     const through = await createDockerSandbox({ hosts: [late.host], images: [image] });
     try {
@@ -327,8 +327,8 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
     expect(await leftovers()).toEqual([]);
   });
 
-  describe("engines", () => {
-    it("that do not answer are named, and one that does serves in their place", async () => {
+  describe("several Docker engines", () => {
+    it("are named if they do not answer, and one that answers is used instead", async () => {
       const dead = "unix:///nonexistent/docker.sock";
       await expect(createDockerSandbox({ hosts: [dead], images: [image] })).rejects.toMatchObject({
         code: "SANDBOX_ENGINE_UNREACHABLE",
@@ -342,7 +342,7 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
     });
   });
 
-  describe.skipIf(!mayStart)("an engine that is killed", () => {
+  describe.skipIf(!mayStart)("a killed Docker engine", () => {
     it("makes the outcome of its commands unknown, and leaves no session when it is back", async () => {
       const own = await startDockerEngine(fileURLToPath(new URL("../../.cache", import.meta.url)));
       try {
@@ -372,10 +372,10 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
     });
   });
 
-  it("a session ends by itself within a minute of its last worker's end, with nobody's help", async () => {
+  it("a session ends within a minute of its last worker's end, without outside help", async () => {
     const { session, lived } = await orphan;
     expect(lived).toBe(true);
-    // A minute after the last look of anybody: whoever lists an engine's sessions, as other files may, lets them live on.
+    // The session ends a minute after its last use. A list of an engine's sessions, as in other files, counts as a use.
     await expect.poll(() => isRunning(session), { timeout: 200_000, interval: 1000 }).toBe(false);
     await sandbox.remove(session.id);
   });

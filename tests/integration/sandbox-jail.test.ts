@@ -28,7 +28,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
   let sandbox: JailSandbox;
   const opened: string[] = [];
 
-  /** Left alone first, so that its lease runs out while the others are tried. */
+  /** This session gets no calls from the start, so that its lease expires during the other tests. */
   let orphan: ReturnType<typeof leaveOrphan>;
 
   beforeAll(async () => {
@@ -58,7 +58,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
   const read = async (session: Session, text: string) => (await sh(session, text)).output;
   const recordOf = (id: string, place = root): { uid?: number; holder: { pid: number } } =>
     JSON.parse(readFileSync(join(place, id, "session.json"), "utf8"));
-  /** As root a session's uid on the host is its own; an ordinary user's sessions are known by their first processes. */
+  /** Under root a session has its own uid on the host. Sessions of an ordinary user are found by their first processes. */
   const processesOf = (records: readonly ReturnType<typeof recordOf>[]) => {
     const uids = new Set(records.map(({ uid }) => String(uid)));
     const pids = new Set(records.map(({ holder }) => String(holder.pid)));
@@ -73,10 +73,10 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
     });
   };
 
-  /** A session whose worker was killed, and how many processes of it lived 25 s later. */
+  /** A session whose worker was killed, and the number of its processes 25 s later. */
   async function leaveOrphan() {
     const id = `orphan-${randomBytes(6).toString("hex")}`;
-    // In a place of its own: whoever lists the sessions of one lets them live on.
+    // It has its own root directory, because a list of a root's sessions keeps them alive.
     const place = await mkdtemp(join(tmpdir(), "markmill-jail-"));
     const child = spawn(process.execPath, [worker, place, "hold", id], { stdio: ["ignore", "pipe", "inherit"] });
     await once(createInterface(child.stdout), "line");
@@ -88,7 +88,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
   }
 
   describe("a command in a jail", () => {
-    it("starts programs whose configuration stands in /etc, and ~ is the workspace", async () => {
+    it("starts programs with configuration in /etc, and ~ is the workspace", async () => {
       const session = await open();
       const tools = "awk 'BEGIN { print 1 }'; for p in java mvn; do ! command -v $p >/dev/null || $p -version; done";
       const outcome = await sh(session, `set -e; ${tools}; mkdir ~/REST; cd ~/REST; pwd; getent passwd student`);
@@ -96,7 +96,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
       expect(outcome.output).toMatch(/^1\n[\s\S]*\/workspace\/REST\nstudent:x:1000:1000::\/workspace:\/bin\/bash\n$/);
     });
 
-    it("finds none of the descriptors that its worker inherited", async () => {
+    it("inherits no descriptor of its worker", async () => {
       const id = newId();
       const directory = await mkdtemp(join(root, "inherited-"));
       await writeFile(join(directory, "secret"), "of the host\n", { mode: 0o600 });
@@ -111,12 +111,12 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     });
   });
 
-  /** Whether the account nobody can read this checkout and the runtime; a checkout under a private home cannot be. */
+  /** Whether the user nobody can read this checkout and the runtime. It cannot read a checkout in a private home. */
   const nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
   const asNobody = isRoot && spawnSync("setpriv", [...nobody, process.execPath, "--check", worker]).status === 0;
 
-  // As root this machine may have cgroups; the second row is what an ordinary user gets. What the first one limits is tried with the port
-  // (sandbox-conformance-jail), and all probes on the second one by an ordinary user, below.
+  // Root may have cgroups on this machine. The second row is the jail of an ordinary user. sandbox-conformance-jail tests the limits of the
+  // first row, and an ordinary user runs all probes of the second row, below.
   describe.each([
     {
       walls: "as the machine offers",
@@ -130,7 +130,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       ...{ host: { useCgroups: false }, limits: true, probes: inject("thorough") || !asNobody },
       byCommand: false,
     },
-  ])("limits, $walls", ({ host, limits, probes, byCommand }) => {
+  ])("limits of a jail, $walls", ({ host, limits, probes, byCommand }) => {
     let limited: JailSandbox;
     beforeAll(async () => {
       limited = await createJailSandbox({ root, host });
@@ -140,21 +140,21 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     if (limits) describeLimits(openLimited);
 
     it.runIf(probes)(
-      "pass the self-test: every probe refused, every control held, nothing left",
+      "pass the self-test: every probe is refused, every control works, nothing is left",
       { timeout: 480_000 },
       async () => {
-        // Without wishes of ours that is the jail which the command tries, once for all files of a run.
+        // Without options this is the jail of the command's self-test, which runs once for all files of a test run.
         const report = byCommand ? await reportOfCommand() : await runSelfTest(limited);
         expect(judgeSelfTest(report)).toEqual({ safe: true, failures: [] });
         expect(report.probes.length).toBeGreaterThanOrEqual(40);
-        // The list in docs/security.md is made of these.
+        // The list in docs/security.md is built from these.
         expect(report.probes.map(({ name }) => name)).toEqual(probeAreas.flatMap(({ names }) => names));
         expect((await limited.list()).filter(({ id }) => id.startsWith("selftest-"))).toEqual([]);
       },
     );
   });
 
-  it("shows programs from outside /usr, also from a directory only the worker can read", async () => {
+  it("shows programs from outside /usr, also from a directory that only the worker can read", async () => {
     const directory = await mkdtemp(join(root, "private-"));
     await copyFile("/bin/echo", join(directory, "say"));
     const programs = { say: join(directory, "say"), "mill-node": process.execPath };
@@ -168,8 +168,8 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     );
   });
 
-  describe("life and death", () => {
-    it("ends by itself after its last worker's kill, with nobody's help", async () => {
+  describe("the lifetime of a jail", () => {
+    it("ends after its last worker is killed, without outside help", async () => {
       const { id, place, record, alive } = await orphan;
       expect(alive).toBeGreaterThan(0);
       await expect.poll(() => processesOf([record]), { timeout: 200_000, interval: 500 }).toEqual([]);
@@ -177,7 +177,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       await rm(place, { recursive: true });
     });
 
-    it("dies with the program that holds its namespaces", async () => {
+    it("ends with the program that holds its namespaces", async () => {
       const session = await open();
       const { holder } = recordOf(session.id);
       const parent = Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${holder.pid}/status`, "latin1"))?.[1]);
@@ -185,7 +185,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       await expect.poll(() => processesOf([recordOf(session.id)])).toEqual([]);
     });
 
-    it("ends itself at its deadline, is listed as dead, and is rebuilt when opened again", async () => {
+    it("ends at its deadline, is listed as ended, and is rebuilt when it is opened again", async () => {
       const id = newId();
       const spec = sessionSpec(id);
       const labels = { ...spec.labels, deadline: new Date(Date.now() + 5000).toISOString() };
@@ -199,7 +199,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     });
 
     const [atOnce, inSequence] = inject("thorough") ? [20, 100] : [10, 5];
-    it(`${atOnce} at once and ${inSequence} in sequence leave no process, mount, cgroup or directory behind`, {
+    it(`${atOnce} in parallel and ${inSequence} in sequence leave no process, mount, cgroup or directory`, {
       timeout: 240_000,
     }, async () => {
       const records: ReturnType<typeof recordOf>[] = [];
@@ -218,7 +218,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
         records.push(recordOf(session.id));
         await session.end();
       }
-      // What launched a session ends a moment after it.
+      // The process that started a session ends a moment after it.
       await expect.poll(() => processesOf(records)).toEqual([]);
       const mounts = readFileSync("/proc/self/mountinfo", "utf8");
       expect(mounts.match(/^.* - tmpfs (sandbox|workspace|programs|masked) .*$/gm)).toBeNull();
@@ -230,7 +230,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     });
   });
 
-  it("the probes can fail: without walls they are not refused", async () => {
+  it("the probes of the self-test fail without walls", async () => {
     const warnings: string[] = [];
     const none = createNoneSandbox({ root: join(root, "none"), warn: (text) => warnings.push(text) });
     expect(warnings).toEqual([expect.stringContaining("WARNING: --sandbox none")]);
@@ -251,7 +251,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
   });
 
   it.skipIf(!asNobody)(
-    "holds for an ordinary user: all probes refused, nothing left",
+    "holds for an ordinary user: every probe is refused, nothing is left",
     { timeout: 480_000 },
     async () => {
       const own = await mkdtemp(join(tmpdir(), "markmill-jail-user-"));
@@ -266,7 +266,7 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       });
       const lines = await runWorker([own, "run", "user-1", "pwd; cat lib/data.txt; id -u"], ["setpriv", ...nobody]);
       expect(lines).toEqual([{ attached: false }, { exitCode: 0, output: "/workspace\nseven\n1000\n" }]);
-      // A checkout below /tmp, which the jail covers, with a space in its path.
+      // The path of the checkout is below /tmp, which the jail covers, and has a space.
       const program = join(own, "my program");
       await writeFile(program, "#!/bin/bash\necho lent\n", { mode: 0o755 });
       const lent = await runWorker([own, "run", "user-2", "lent", program], ["setpriv", ...nobody]);
@@ -284,7 +284,7 @@ async function reportOfCommand(): Promise<SelfTestReport> {
   return JSON.parse(stdout);
 }
 
-/** Runs the second worker to its end and gives what it said. */
+/** Runs the second worker to its end and returns its output. */
 async function runWorker(args: readonly string[], before: readonly string[] = []): Promise<unknown[]> {
   const [program = "", ...rest] = [...before, process.execPath, worker, ...args];
   const child = spawn(program, rest, { stdio: ["ignore", "pipe", "inherit"] });

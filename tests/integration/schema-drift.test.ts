@@ -1,5 +1,5 @@
-// A migrated database is what the schema files say: tables, columns, types, nullability, defaults, indexes, constraints, sequences. Postgres
-// itself compares: one database is migrated, the other made from the schema, and both describe themselves.
+// A migrated database equals the schema files: tables, columns, types, nullability, defaults, indexes, constraints, sequences. Postgres
+// compares: one database is migrated, the other is created from the schema, and both describe themselves.
 import { readFileSync } from "node:fs";
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import pg from "pg";
@@ -54,17 +54,20 @@ const questions = {
   sequences: `select sequencename || ' ' || start_value || ' ' || increment_by as line from pg_sequences where schemaname = 'markmill' order by 1`,
 };
 
-it.each(Object.entries(questions))("a migrated database has the %s of the schema files", async (_, question) => {
-  const [here, there] = await Promise.all([ask(migrated, question), ask(described, question)]);
-  expect(here.length).toBeGreaterThan(0);
-  expect(here).toEqual(there);
-});
+it.each(Object.entries(questions))(
+  "a migrated database has the %s that the schema files define",
+  async (_, question) => {
+    const [here, there] = await Promise.all([ask(migrated, question), ask(described, question)]);
+    expect(here.length).toBeGreaterThan(0);
+    expect(here).toEqual(there);
+  },
+);
 
-it("the list of columns is the one that the schema files say (npm run db:generate writes it)", () => {
+it("the list of columns equals the schema files (npm run db:generate writes it)", () => {
   expect(beside("src/schema/columns.ts")).toBe(writeColumns());
 });
 
-it("the snapshot is the one that the schema files say, so that the next migration holds only what changes", async () => {
+it("the snapshot equals the schema files, so that the next migration contains only changes", async () => {
   const snapshot = JSON.parse(beside("migrations/snapshot.json"));
   expect(await generateMigration(snapshot, generateDrizzleJson(schema, snapshot.id, ["markmill"]))).toEqual([]);
 });

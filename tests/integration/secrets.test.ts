@@ -1,6 +1,6 @@
 /**
- * No secret of the configuration is told: every one has a value of its own, everything outside says back what it was sent, and whatever
- * the processes that ship wrote, answered, stored and exported is looked through.
+ * The product reveals no secret of its configuration. Every secret has a unique value, and every outside server echoes its requests. The
+ * test searches everything that the shipped processes write, answer, store and export.
  */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
@@ -15,10 +15,10 @@ import { type OtlpReceiver, startOtlpReceiver } from "../support/otlp-receiver.t
 import { freshDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
-/** Long enough that no text has one by chance, and none is a part of another. */
+/** Long enough to appear in no text by chance. No value is a part of another. */
 const secretOf = (name: string) => `Qx7${name.toLowerCase().replaceAll("_", "")}Zk9marker`;
 const secretNames = variables.filter(({ secret }) => secret === true).map(({ name }) => name);
-/** What nobody outside is sent in these tests: stores' passwords, a signature's key, what other commands use. */
+/** Secrets that are sent to no server in these tests: store passwords, a signing key, secrets of other commands. */
 const unsent = ["DATABASE_URL", "REDIS_URL", "S3_SECRET_ACCESS_KEY", "GIT_TOKEN", "MARKMILL_TOKEN"];
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -29,7 +29,7 @@ let database: pg.Client;
 let env: Record<string, string>;
 let place: Awaited<ReturnType<typeof makePlace>>;
 
-/** A model, tools, a bucket and a collector that say what they were sent, mostly in errors. */
+/** A model, tools, a bucket and a collector that echo their requests, mostly in errors. */
 async function startEcho() {
   const sent: string[] = [];
   const server = createServer(async (request, response) => {
@@ -88,7 +88,7 @@ beforeAll(async () => {
   await database.connect();
   closing.push(() => database.end());
   const databaseUrl = new URL(made.url);
-  // Where the server asks for one, it has its own.
+  // If the server requires a password, the URL already contains it.
   if (databaseUrl.password === "") databaseUrl.password = secretOf("DATABASE_URL");
   echo = await startEcho();
   closing.push(() => echo.close());
@@ -133,7 +133,7 @@ async function stopAll(): Promise<void> {
   await Promise.all(started.map(({ ended }) => ended));
 }
 
-/** Names of the secrets that stand in a text, whole or by a long piece of them. */
+/** Names of the secrets that a text contains, whole or as a long part. */
 function toldIn(text: string): string[] {
   return secretNames.filter((name) => text.includes(secretOf(name).slice(0, 12)));
 }
@@ -158,7 +158,7 @@ it("no secret of the configuration is in a log, a problem, an event, the history
     const { hash } = await client.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": source } } });
     ids.push((await client.startRun({ body: { definition: hash } })).id);
   }
-  // Every one has said its trouble: it ended, or it waits and says for what.
+  // Every process has reported its error: it ended, or it waits and says for what.
   for (const id of ids) {
     await until(async () => {
       const run = await client.getRun({ params: { id } });
@@ -174,7 +174,7 @@ it("no secret of the configuration is in a log, a problem, an event, the history
       answers.push(await answer.text());
     }
   }
-  // The bucket refuses, and says why.
+  // The bucket refuses the request with a reason.
   const uploaded = await fetch(`${url}/v1/files`, {
     method: "POST",
     headers: { ...headers, "content-type": "application/octet-stream" },
@@ -195,7 +195,7 @@ it("no secret of the configuration is in a log, a problem, an event, the history
   }
   await stopAll();
 
-  // They were sent, so that they could have come back.
+  // These secrets were sent, so the servers could echo them.
   expect(secretNames.filter((name) => !toldIn(echo.sent.join("\n")).includes(name)).sort()).toEqual([...unsent].sort());
   expect(answers.join("\n")).toContain("I got /");
   expect(answers.flatMap((text) => toldIn(text).map((name) => [name, text.slice(0, 500)]))).toEqual([]);
@@ -216,7 +216,7 @@ it("no secret of the configuration is in a log, a problem, an event, the history
   }
 });
 
-it("a command whose stores are away, or refuse it, says so without their passwords", async () => {
+it("a command whose stores are unreachable or refuse it prints the reason without passwords", async () => {
   const away = { ...env, DATABASE_URL: `postgresql://app:${secretOf("DATABASE_URL")}@127.0.0.1:1/markmill` };
   const { MARKMILL_URL: _, MARKMILL_TOKEN: __, ...rest } = away as Record<string, string>;
   for (const args of [["status"], ["migrate"], ["doctor"], ["status", "--json"]]) {

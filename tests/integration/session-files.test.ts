@@ -1,4 +1,4 @@
-// One file of a session, read and written by our own program: the same on every adapter.
+// Our own program reads and writes single files of a session, in the same way on every adapter.
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -52,9 +52,9 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     if (root !== "") await rm(root, { recursive: true, force: true });
   });
 
-  // A jail without cgroups has other limits and ends processes in another way; its files are those of every jail.
+  // A jail without cgroups has other limits and another end of processes. Its files are those of every jail.
   const ofFiles = it.skipIf(!available || (kind === "jail without cgroups" && !inject("thorough")));
-  // What the program that reads and writes decides, which is the same in every sandbox.
+  // The program that reads and writes decides this, in the same way in every sandbox.
   const ofProgram = it.skipIf(!available || (kind !== "jail" && process.platform === "linux" && !inject("thorough")));
   const open = async () => {
     const id = `f-${randomBytes(6).toString("hex")}`;
@@ -79,7 +79,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     expect(await read(session, ".")).toMatchObject({ kind: "refused", why: "it is a folder" });
   });
 
-  ofFiles("are read whole up to the cap, and not at all above it", async () => {
+  ofFiles("are read whole up to the limit, and not at all above it", async () => {
     const session = await open();
     await sh(session, "head -c 1048576 /dev/zero | tr '\\0' x > full; { cat full; echo; } > over; : > empty");
     expect(((await read(session, "full")) as string).length).toBe(mebibyte);
@@ -98,7 +98,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     expect(await sh(session, "wc -c < bytes")).toMatch(/^\s*70000$/m);
   });
 
-  ofFiles("are written at any size, with the folders they need, and leave nothing beside them", async () => {
+  ofFiles("are written at any size, with the folders they need, and without other files", async () => {
     const session = await open();
     await sh(session, "cd lib; chmod 755 ../main.py");
     expect(await write(session, "a/b/c.txt", "x".repeat(5 * mebibyte))).toEqual({ kind: "written" });
@@ -113,7 +113,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     expect(await write(session, "lib", "x")).toEqual({ kind: "refused", why: "it is a folder" });
   });
 
-  ofFiles("are reached past whatever a command did to its shell", async () => {
+  ofFiles("are found whatever a command did to its shell", async () => {
     const session = await open();
     await sh(
       session,
@@ -126,7 +126,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     expect(await read(session, "lib/new.txt")).toBe("kept");
   });
 
-  ofProgram("are not reached through a link that leads out", async () => {
+  ofProgram("are not read through a link out of the workspace", async () => {
     const session = await open();
     await sh(
       session,
@@ -146,7 +146,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     expect(await read(session, "lib/data.txt")).toBe("eight\n");
   });
 
-  ofProgram("are no pipes, sockets or devices", async () => {
+  ofProgram("cannot be pipes, sockets or devices", async () => {
     const session = await open();
     await sh(
       session,
@@ -159,7 +159,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     expect(await read(session, "pipe/x")).toMatchObject({ kind: "refused" });
   });
 
-  it.skipIf(!available || kind === "none")("tell what the session does not allow", async () => {
+  it.skipIf(!available || kind === "none")("report what the session does not allow", async () => {
     const session = await open();
     await sh(session, "mkdir shut; echo x > shut/f; chmod 0 shut; echo x > mute; chmod 0 mute");
     expect(await read(session, "shut/f")).toEqual({ kind: "refused", why: "permission denied" });
@@ -169,7 +169,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     expect(await read(session, "main.py")).toContain("from main");
   });
 
-  ofProgram("are never those of a link that is swapped meanwhile", async () => {
+  ofProgram("are never read through a link that is swapped at the same time", async () => {
     const session = await open();
     await sh(
       session,
@@ -185,7 +185,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
   });
 
   it.skipIf(!available || !kind.startsWith("jail"))(
-    "are read in spite of a process that kills every other",
+    "are read although a process of the session kills every other process",
     async () => {
       const session = await open();
       await sh(
@@ -196,7 +196,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
     },
   );
 
-  ofProgram("have names of any kind", async () => {
+  ofProgram("may have any name", async () => {
     const session = await open();
     for (const path of ["a b", "-n", "ä/ö.txt", "x'y\"z", "new\nline", "$(id)", ">x", "|x"]) {
       expect(await write(session, path, path)).toEqual({ kind: "written" });
@@ -208,7 +208,7 @@ describe.each(adapters)("files of a session: %s", (kind, available, create) => {
 });
 
 describe("a workspace on the host", () => {
-  it("is not left through a link that was there before", async () => {
+  it("cannot be left through a link that was there before", async () => {
     const root = await mkdtemp(join(tmpdir(), "markmill-files-"));
     const sandbox = createNoneSandbox({ root, warn: () => undefined });
     const session = await sandbox.open(sessionSpec("host"));

@@ -3,7 +3,7 @@ import { describe, inject } from "vitest";
 import { jailRefusal } from "../support/jail-refusal.ts";
 import { sessionToolCases } from "../support/session-tool-cases.ts";
 
-// What depends on the sandbox is tried in the jail, where there is one.
+// The jail tests the cases that depend on the sandbox, if there is a jail.
 const everything = inject("thorough") || (await jailRefusal()) !== null;
 
 describe("tools in a session without a sandbox", () =>

@@ -1,4 +1,4 @@
-/** A run's sandbox session over its life: shared by its commands, rebuilt when it was lost, gone when the run is over. */
+/** The sandbox session of a run: its commands share it, it is rebuilt after a loss, and it is deleted after the run. */
 
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -36,7 +36,7 @@ const quiet = { info: () => undefined, warn: () => undefined, error: () => undef
 
 describe.skipIf(jail !== null)("the session of a run", () => {
   let mill: Mill;
-  /** What the sandbox says of a session that is gone. */
+  /** The sandbox's error for a lost session. */
   let overfilled = false;
   beforeAll(async () => {
     mill = await startMill({
@@ -72,7 +72,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     return (await mill.ended(runId)).result ?? "";
   }
 
-  it("keeps directory, environment and files, also over a restart of all workers, and is gone when the run has ended", async () => {
+  it("keeps directory, environment and files, also after a restart of all workers, and is deleted after the run's end", async () => {
     const runId = await mill.start(asking(""));
     await waiting(runId);
     expect((await mill.sandbox.list()).map(({ id }) => id)).toEqual([runId]);
@@ -81,7 +81,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     await until(async () => (await mill.sandbox.list()).length === 0);
   });
 
-  it("that was lost is rebuilt as the last command left it, and not at all where the workflow keeps no checkpoints", async () => {
+  it("is rebuilt from the last command's checkpoint after a loss, and not if the workflow keeps no checkpoints", async () => {
     const kept = await mill.start(asking(""));
     await waiting(kept);
     await mill.sandbox.remove(kept);
@@ -96,7 +96,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     });
   });
 
-  it("that was lost with a process that a command had left running is not taken for the same", async () => {
+  it("fails the next command with an unknown outcome if it was lost with a background process", async () => {
     const chart = `START --> EXECUTE_A["Execute: sleep 300 >/dev/null 2>&1 & echo started"] --> ASK_B[Ask: Go on?] --> EXECUTE_C["Execute: echo went on"]`;
     const same = await mill.start({ "a.md": workflow(chart) });
     await waiting(same);
@@ -109,7 +109,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
       status: "failed",
       reason: { code: "OUTCOME_UNKNOWN", message: expect.stringContaining("left running") },
     });
-    // What used the session's memory up may have been that process: a student's program does not end its own judgement so.
+    // This process may have filled the session's memory. A student's program must not end its own judgement in this way.
     const filled = await mill.start({ "a.md": workflow(chart) });
     await waiting(filled);
     overfilled = true;
@@ -118,7 +118,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     overfilled = false;
   });
 
-  it("that another worker uses is waited for: no attempt is used up, and the command runs once", async () => {
+  it("is waited for while another worker uses it: no attempt is used up, and the command runs once", async () => {
     const runId = await mill.start(asking(""));
     await waiting(runId);
     const other = { id: runId, kind: "jail", host: hostname(), worker: "another", leaseMs: 6_000 };
@@ -135,7 +135,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     ]);
   });
 
-  it("whose files are more than a checkpoint may hold says so once, in the record, and goes on", async () => {
+  it("records once that its files are too many for a checkpoint, and continues", async () => {
     const big = `head -c 3000000 /dev/urandom > big`;
     const chart = `START --> EXECUTE_A["Execute: ${big}"] --> EXECUTE_B["Execute: ls -s big"] --> EXECUTE_C["Execute: rm big"] --> EXECUTE_D["Execute: echo end"]`;
     const small = await startMill({
@@ -156,7 +156,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     }
   });
 
-  it("leaves no checkpoint behind, and while it lives no more than two of what it holds", async () => {
+  it("leaves no checkpoint at its end, and keeps at most two of them while it lives", async () => {
     const commands = Array.from(
       { length: 6 },
       (_, turn) => `EXECUTE_${turn}["Execute: head -c 4000000 /dev/urandom > blob"]`,
@@ -182,7 +182,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     expect(rows).toEqual([]);
   });
 
-  it("begins with the submission's files", async () => {
+  it("starts with the submission's files", async () => {
     const { execFileSync } = await import("node:child_process");
     const tar = execFileSync("tar", ["-C", "examples/median/submission", "-cf", "-", "."]);
     const blob = await saveBlob(mill.store, tar);
@@ -192,17 +192,17 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     expect((await mill.ended(created.runId)).result).toBe("$ ls -1\nchecks.mjs\nmedian.js\npackage.json\n");
   });
 
-  it("of a run that ended without its worker is taken away by the reaper, others stay", async () => {
+  it("is deleted by the cleanup if its run ended without its worker, and other sessions stay", async () => {
     const over = await mill.start(asking(""));
     const open = await mill.start(asking(""));
     await waiting(over);
     await waiting(open);
-    // The session of another test may just be ending.
+    // The session of another test may still be ending.
     const left = async () => {
       const there = new Set((await mill.sandbox.list()).map(({ id }) => id));
       return [over, open].filter((id) => there.has(id));
     };
-    // Cancelled by somebody who has no sandbox: nobody ends the session.
+    // The caller has no sandbox, so the cancellation does not end the session.
     await cancelRun(mill.store, over, "over");
     expect(await left()).toEqual([over, open]);
     await reapSessions(mill.store.database, mill.sandbox, { app: "markmill-other", host: "elsewhere" }, quiet);

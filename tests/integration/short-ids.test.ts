@@ -1,4 +1,4 @@
-/** A short id that was printed once names its run, or its class, for ever: here and at a server, and by an index. */
+/** A printed short id names its run or class for ever, here and at a server, and through an index. */
 
 import { createClient } from "@markmill/contract";
 import type { PoolClient } from "pg";
@@ -39,7 +39,7 @@ const flow = definition({ main: onePrompt });
 const ours = () => store.as(defaultTenant);
 const both = () => [ours(), remote];
 
-/** Bare rows; their ids begin later than those of what was made before. */
+/** Bare rows with ids that start after those of earlier rows. */
 async function manyRuns(count: number, tenant: string): Promise<void> {
   await query(
     `insert into runs (id, root_id, tenant, definition_hash, program, name, status, phase, epoch, rev, kept, depth)
@@ -50,7 +50,7 @@ async function manyRuns(count: number, tenant: string): Promise<void> {
   await query("analyze runs");
 }
 
-/** Rows that the statements of `act` read, by the plans that Postgres has for them. */
+/** The rows that the statements of `act` read, by Postgres's plans for them. */
 async function rowsRead(act: () => Promise<unknown>): Promise<{ readonly statements: number; readonly rows: number }> {
   const { calm } = store.database;
   const seen: { text: string; values: unknown[] }[] = [];
@@ -99,7 +99,7 @@ function scanned(plan: Plan | undefined): number {
   return own + (plan.Plans ?? []).reduce((sum, one) => sum + scanned(one), 0);
 }
 
-it("an id's end and beginning name a run behind any number of newer ones", async () => {
+it("the beginning and the end of an id find a run behind any number of newer runs", async () => {
   const { runId } = await createRun(store, { definition: flow });
   await manyRuns(6_000, defaultTenant);
   await manyRuns(2_000, "other");
@@ -117,7 +117,7 @@ it("an id's end and beginning name a run behind any number of newer ones", async
   expect((await rowsRead(() => ours().runs.list({ idPart: runId.slice(0, 13) }))).rows).toBeLessThan(20);
 });
 
-it("a part that fits several runs is refused, and they are listed", async () => {
+it("a part of an id that fits several runs is refused, and the runs are listed", async () => {
   const ids = ["0199aaaa-0000-7000-8000-00000000beef", "0199aaaa-1111-7000-8000-11110000beef"];
   for (const id of ids) {
     await query(
@@ -136,7 +136,7 @@ it("a part that fits several runs is refused, and they are listed", async () => 
   }
 });
 
-it("a short id names a class behind any number of newer ones, and not a class where it fits a run, too", async () => {
+it("a short id finds a class behind any number of newer classes, and is refused if it fits a run too", async () => {
   const save = async (id: string) => {
     const { id: made } = await ours().batches.save({ ...(await classOf(ours(), flow, 1)), key: id });
     await query("update batches set id = $1 where id = $2", [id, made]);

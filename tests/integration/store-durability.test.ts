@@ -1,4 +1,4 @@
-// What the store keeps when connections fall silent, many processes move one run, work is taken back and holders are late.
+// The store under silent connections, many processes on one run, cancelled activities and late holders.
 import { connect, createServer, type Socket } from "node:net";
 import type { Node } from "@markmill/engine";
 import pg from "pg";
@@ -52,7 +52,7 @@ async function column<Value>(text: string, ...values: unknown[]): Promise<Value[
 
 const end: Node = { kind: "end", outcome: "success" };
 
-/** Prompts that start together; the run ends with the last. */
+/** Prompts that start together; the run ends with the last one. */
 function crowd(size: number) {
   const names = Array.from({ length: size }, (_, i) => `p${i}`);
   const nodes = Object.fromEntries(
@@ -86,8 +86,8 @@ const mapOf = (each: Extract<Node, { kind: "map" }>["each"]) =>
     ],
   );
 
-describe("a connection that swallows everything", () => {
-  /** Passes everything on, until `swallow`: then the connections there are fall silent, and new ones work. */
+describe("a database connection that stops answering", () => {
+  /** Forwards everything until `swallow`. Then existing connections carry no data, and new ones work. */
   async function openProxy(url: string) {
     const target = new URL(url);
     const directory = target.searchParams.get("host");
@@ -121,7 +121,7 @@ describe("a connection that swallows everything", () => {
     };
   }
 
-  it("does not hang a commit: it is sent again and found folded; a read fails as transient", async () => {
+  it("does not block a commit, which is sent again and found as done, and a read fails as transient", async () => {
     const proxy = await openProxy(database.url);
     const behind = await openStore({ url: proxy.url, worker: "behind", queryTimeoutMs: 500 });
     const { runId, jobs } = await createRun(behind, { definition: definition({ main: chain(2) }) });
@@ -140,8 +140,8 @@ describe("a connection that swallows everything", () => {
   });
 });
 
-describe("many processes on one run", () => {
-  it("all get their turn", async () => {
+describe("many processes that write to one run", () => {
+  it("all finish their writes", async () => {
     const size = 120;
     const stores = await Promise.all(
       Array.from({ length: 6 }, (_, i) => openStore({ url: database.url, worker: `many-${i}`, migrate: false })),
@@ -170,7 +170,7 @@ describe("many processes on one run", () => {
   });
 });
 
-describe("work that is taken back", () => {
+describe("cancelled items of a map", () => {
   const failing = (by: Store, { activity }: Awaited<ReturnType<typeof claimed>>) => ({
     type: "activity.failed" as const,
     at: by.clock.now(),
@@ -183,7 +183,7 @@ describe("work that is taken back", () => {
     usage: null,
   });
 
-  it("items of a map that fails are void, their results dropped, and the run goes on", async () => {
+  it("are void after one item failed, their results are dropped, and the run continues", async () => {
     const main = mapOf({ kind: "prompt", text: { from: "literal", text: "Mark it." } });
     const { runId, jobs } = await createRun(store, { definition: definition({ main }) });
     const [one, two, three] = await Promise.all(jobs.map((job) => claimed(store, job)));
@@ -210,7 +210,7 @@ describe("work that is taken back", () => {
     expect((await replayRun(store.database, store.definitions, runId)).differences).toEqual([]);
   });
 
-  it("cancels the runs that void items had called, and only those", async () => {
+  it("cancel the runs that they called, and no others", async () => {
     const called = definition({ main: mapOf({ kind: "call", program: "callee" }), callee: onePrompt });
     const { runId, jobs } = await createRun(store, { definition: called });
     const calls = await Promise.all(jobs.map((job) => claimed(store, job)));
@@ -228,17 +228,17 @@ describe("work that is taken back", () => {
     expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
   });
 
-  it("a cancellation that meets the end of a called run does not deadlock", async () => {
+  it("do not deadlock with the end of a called run", async () => {
     const alone = await freshDatabase();
     const admin = new pg.Client({ connectionString: alone.url });
     await admin.connect();
-    // A deadlock is broken after this time, and one of the two is repeated. Where we may not set it, the server's own holds.
+    // Postgres breaks a deadlock after this time, and one of the two is repeated. If we may not set it, the server's own time applies.
     await admin.query(`alter database "${alone.name}" set deadlock_timeout = '100ms'`).catch(() => undefined);
     const [ending, cancelling] = await Promise.all(
       ["ending", "cancelling"].map((worker) => openStore({ url: alone.url, worker })),
     );
     if (ending === undefined || cancelling === undefined) throw new Error("no stores");
-    // Between two rows that a statement locks the other has time to lock one of them.
+    // Between two rows that one statement locks, the other statement has time to lock one of them.
     await admin.query(`create function dawdle() returns trigger language plpgsql as
       'begin perform pg_sleep(0.02); return new; end'`);
     for (const table of ["runs", "activities"])
@@ -256,7 +256,7 @@ describe("work that is taken back", () => {
       expect(await getRun(ending.database, runId)).toMatchObject({ status: "cancelled" });
     }
     for (const one of [ending, cancelling]) await one.close();
-    // A connection tells the server what it counted when it ends, at the latest.
+    // A connection publishes its statistics at its end at the latest.
     const others = "select 1 from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
     await expect.poll(async () => (await admin.query(others)).rowCount).toBe(0);
     const counted = "select deadlocks::integer from pg_stat_database where datname = current_database()";
@@ -265,7 +265,7 @@ describe("work that is taken back", () => {
     await alone.drop();
   });
 
-  it("is not enqueued for a run that is stopped", async () => {
+  it("enqueue nothing if the run is stopped", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const found = async () =>
       (await quietActivities(store.database, 0)).some(({ activityId }) => activityId === only(jobs).activityId);
@@ -275,10 +275,10 @@ describe("work that is taken back", () => {
   });
 });
 
-describe("reservations", () => {
+describe("reservations of activities", () => {
   const want = { nanodollars: 60, tokens: 6 };
 
-  it("a late release, settlement or reply of an old holder does not touch the new holder's", async () => {
+  it("of a new holder are not changed by a late release, booking or reply of an old holder", async () => {
     await openBudget(store.database, "fenced", { nanodollars: 1_000, tokens: null });
     const old = { activityId: 90_001, callIndex: 0, claim: 1 };
     const now = { ...old, claim: 2 };
@@ -298,7 +298,7 @@ describe("reservations", () => {
     const run = { id: "r", rootId: "r", tenant: defaultTenant };
     await saveCall(store.database, run, { ...reply, key: { ...old, requestHash: "h" } });
     expect(await getBudget(store.database, "fenced")).toMatchObject(held);
-    // The new holder's reply comes second: its call was paid all the same.
+    // The new holder's reply comes second. Its call was paid all the same.
     await saveCall(store.database, run, { ...reply, key: { ...now, requestHash: "h" } });
     expect(await getBudget(store.database, "fenced")).toMatchObject({
       reserved: { nanodollars: 0, tokens: 0 },
@@ -306,7 +306,7 @@ describe("reservations", () => {
     });
   });
 
-  it("of activities that are over or gone are counted as spent, those of open ones stay", async () => {
+  it("count as spent if the activity has ended or is deleted, and stay if it is open", async () => {
     await openBudget(store.database, "batch", { nanodollars: 1_000, tokens: null });
     const { runId, jobs } = await createRun(store, {
       definition: definition({ main: onePrompt }),
@@ -330,7 +330,7 @@ describe("reservations", () => {
   });
 });
 
-describe("what whoever commits goes on with", () => {
+describe("an activity that is claimed ahead", () => {
   const say = (text: string): Node => ({ kind: "prompt", text: { from: "literal", text } });
   const two = program({ first: say("One?"), second: say("Two?"), end }, [
     { from: "first", to: "second", on: "ok" },
@@ -347,7 +347,7 @@ describe("what whoever commits goes on with", () => {
     return { ...committed, ahead: committed.claimedAhead?.claimed ?? null };
   }
 
-  it("is claimed by the commit, under a lease, and is what a claim would have found", async () => {
+  it("is claimed by the commit, under a lease, and equals the result of a claim", async () => {
     const committed = await claimAhead(store);
     const job = only(committed.jobs);
     const { ahead } = committed;
@@ -370,7 +370,7 @@ describe("what whoever commits goes on with", () => {
     });
   });
 
-  it("is performed with the words its row has, so that whoever repeats it asks the same", async () => {
+  it("is performed with the text of its row, so that a repetition makes the same request", async () => {
     const each: Node = {
       ...{ kind: "map", over: { from: "literal", text: '["a\\u0000b\\ud800"]' }, concurrency: 1, itemError: "fail" },
       ...{ minSuccess: 1, each: { kind: "prompt", text: { from: "read", name: "item" } } },
@@ -385,7 +385,7 @@ describe("what whoever commits goes on with", () => {
     expect(ahead?.activity.work).toEqual(row);
   });
 
-  it("is anybody's once it is released, and once its lease is over", async () => {
+  it("can be claimed by any worker after its release and after its lease", async () => {
     const released = await claimAhead(store);
     await releaseClaims(store.database, [released.ahead?.activity ?? { id: 0, claim: 0 }]);
     const next = await claimed(other, only(released.jobs));
@@ -398,7 +398,7 @@ describe("what whoever commits goes on with", () => {
     expect((await quietActivities(store.database, 0)).map(({ activityId }) => activityId)).toContain(job.activityId);
     const taken = await claimed(other, job);
     expect(taken).toMatchObject({ interrupted: true, activity: { claim: 2 } });
-    // Whoever lost it cannot commit it any more.
+    // The former holder cannot commit it any more.
     if (left.ahead === null) throw new Error("a claim expected");
     const event = succeeded(store, left.ahead, replied);
     expect(await store.commit({ run: left.ahead.run, source: left.ahead.activity, event })).toMatchObject({
@@ -406,7 +406,7 @@ describe("what whoever commits goes on with", () => {
     });
   });
 
-  it("is neither of another queue nor one that acts outside", async () => {
+  it("is in the same queue and safe to repeat", async () => {
     const acting = program(
       { first: say("One?"), act: { kind: "execute", command: "true", nonZero: "fail", repeat: "never" }, end },
       [
@@ -423,8 +423,8 @@ describe("what whoever commits goes on with", () => {
   });
 });
 
-describe("a claim", () => {
-  it("of one run that cannot be read does not fail those beside it", async () => {
+describe("a claim of activities", () => {
+  it("does not fail because of an unreadable run in the same statement", async () => {
     const [bad, good] = await Promise.all([
       createRun(store, { definition: definition({ main: onePrompt }) }),
       createRun(store, { definition: definition({ main: onePrompt }) }),
@@ -435,7 +435,7 @@ describe("a claim", () => {
     expect(second).toMatchObject({ status: "fulfilled", value: { kind: "claimed" } });
   });
 
-  it("of a pure activity counts the workers that were lost with its delivery", async () => {
+  it("counts the workers that were lost with the delivery of a pure activity", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: chain(2) }) });
     const job = only(jobs);
     expect(await store.claim(job)).toMatchObject({ kind: "claimed", takeovers: 0 });
@@ -443,7 +443,7 @@ describe("a claim", () => {
     expect(await other.claim({ ...job, stalled: 5 })).toMatchObject({ kind: "claimed", takeovers: 5 });
   });
 
-  it("that comes too late enqueues a bounded part of what is ready", async () => {
+  it("enqueues a bounded number of ready activities if it is too late", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: crowd(150) }) });
     const [first] = jobs;
     if (first === undefined) throw new Error("a job expected");
@@ -453,7 +453,7 @@ describe("a claim", () => {
   });
 });
 
-it("definitions in use are not driven out by those loaded after them", async () => {
+it("definitions in use stay in memory when others are loaded after them", async () => {
   const all = Array.from({ length: 502 }, () => definition({ main: onePrompt }));
   for (const one of all) await store.definitions.save(defaultTenant, one);
   const [first = { tenant: defaultTenant, hash: "" }, ...rest] = all.map(({ hash }) => ({
@@ -466,7 +466,7 @@ it("definitions in use are not driven out by those loaded after them", async () 
   expect(other.definitions.program(first, "main")).toEqual(onePrompt);
 });
 
-it("a call is due since its callee ended, not since it was made", async () => {
+it("a call is due since the end of its callee, not since its own creation", async () => {
   const own = await freshDatabase();
   const alone = await openStore({ url: own.url });
   const { jobs } = await createRun(alone, { definition: definition({ main: oneCall, callee: chain(1) }) });
@@ -484,7 +484,7 @@ it("a call is due since its callee ended, not since it was made", async () => {
   await own.drop();
 });
 
-it("a deadline whose event was dropped stays", async () => {
+it("a deadline stays if its event was dropped", async () => {
   const main = program(
     {
       say: { kind: "prompt", text: { from: "literal", text: "Hello" } },
@@ -498,7 +498,7 @@ it("a deadline whose event was dropped stays", async () => {
   await new Promise((resolve) => setTimeout(resolve, 20));
   await enforceDeadlines(store);
   expect(await getRun(store.database, runId)).toMatchObject({ status: "doing", phase: "handling.failed" });
-  // By this row the handler's time is over, by its own state it is not: the event is dropped, the deadline is looked at again.
+  // The handler's time is over by this row, and not by its own state. The event is dropped, and the deadline stays for the next check.
   await store.database.calm.query(
     `update runs set deadline = clock_timestamp() - interval '1 second',
        kept = (kept::jsonb || jsonb_build_object('phase', (kept::jsonb -> 'phase') || '{"until": 9e15}'))::json where id = $1`,
@@ -509,7 +509,7 @@ it("a deadline whose event was dropped stays", async () => {
   await cancelRun(store, runId, "enough");
 });
 
-it("orphans go when they are old: blobs nobody names, budgets of runs that were never born", async () => {
+it("old orphans are deleted: blobs without a reference, and budgets of runs that were never created", async () => {
   const named = await saveBlob(store, Buffer.from("named"));
   const scripted = await saveBlob(store, Buffer.from("script"));
   const orphan = await saveBlob(store, Buffer.from("orphan"));

@@ -1,4 +1,4 @@
-// Hand-written programs, one per thing the store has to get right, and the smallest worker there is.
+// Small programs, one per behaviour of the store, and a minimal worker.
 import type { Edge, Event, JobSpec, Node, Outcome, Program } from "@markmill/engine";
 import { type Claim, type Committed, type Definition, drawSeed, type Store } from "../support/store.ts";
 
@@ -50,7 +50,7 @@ export function chain(length: number): Program {
   return program({ ...nodes, end: done }, edges);
 }
 
-/** Two prompts that start together and need not wait for each other. */
+/** Two prompts that start together and do not wait for each other. */
 export const twins = program(
   {
     left: { kind: "prompt", text: { from: "literal", text: "left?" }, agent: "left" },
@@ -101,7 +101,7 @@ export async function perform(store: Store, job: JobSpec, outcome: Outcome = { k
   return store.commit({ run: claim.run, source: claim.activity, event: succeeded(store, claim, outcome) });
 }
 
-/** The only job. */
+/** The only job of the list. */
 export function only(jobs: readonly JobSpec[]): JobSpec {
   const [job, ...more] = jobs;
   if (job === undefined || more.length > 0) throw new Error(`expected one job, got ${JSON.stringify(jobs)}`);

@@ -60,7 +60,7 @@ afterAll(async () => {
 });
 
 describe("migrations", () => {
-  it("started by several at once are applied once", async () => {
+  it("that several processes start at the same time are applied once", async () => {
     const fresh = await freshDatabase();
     const pools = Array.from({ length: 4 }, () => new pg.Pool({ connectionString: fresh.url, max: 1 }));
     const applied = await Promise.all(pools.map((pool) => migrate(pool)));
@@ -71,13 +71,13 @@ describe("migrations", () => {
     await fresh.drop();
   });
 
-  it("stop what still runs from before: it would write a run without the variables that stand in its state", async () => {
+  it("stop processes of the earlier version, which would write runs without their variables", async () => {
     for (const statement of ["select r.state::json from runs r", "update runs set state = state"]) {
       await expect(store.database.hot.query(statement)).rejects.toThrow(/column .*state.* does not exist/);
     }
   });
 
-  it("refuse a schema that is newer than the program, and one whose past was changed", async () => {
+  it("refuse a schema that is newer than the program, and one with a changed past", async () => {
     const fresh = await freshDatabase();
     const pool = new pg.Pool({ connectionString: fresh.url, max: 1 });
     await migrate(pool);
@@ -95,7 +95,7 @@ describe("migrations", () => {
   });
 });
 
-it("an unreachable server is named, with what to do, in bounded time", async () => {
+it("an unreachable database server is named within bounded time, with advice", async () => {
   await expect(openStore({ url: "postgres://nobody@127.0.0.1:9/none" })).rejects.toMatchObject({
     code: "STORE_UNREACHABLE",
     fix: expect.stringContaining("DATABASE_URL"),
@@ -103,8 +103,8 @@ it("an unreachable server is named, with what to do, in bounded time", async () 
   });
 }, 60_000);
 
-describe("budgets", () => {
-  it("are never overspent by fifty who reserve at once", async () => {
+describe("budgets of a tree of runs", () => {
+  it("are never exceeded by fifty parallel reservations", async () => {
     await openBudget(store.database, "class", { nanodollars: 1_000, tokens: null });
     await openBudget(store.database, "run", { nanodollars: null, tokens: 10_000 });
     const workers = await Promise.all(
@@ -128,7 +128,7 @@ describe("budgets", () => {
     await Promise.all(workers.map((worker) => worker.close()));
   });
 
-  it("hold one reservation per call however often it is asked for, settle it once, or let it go", async () => {
+  it("hold one reservation per call however often it is requested, and book or release it once", async () => {
     await openBudget(store.database, "one", { nanodollars: 100, tokens: null });
     const call = { activityId: 7, callIndex: 0 };
     const all = await Promise.all(
@@ -167,7 +167,7 @@ describe("budgets", () => {
     });
   });
 
-  it("come with a run that has a cap, and only then", async () => {
+  it("are created for a run with a limit, and for no other run", async () => {
     const capped = await createRun(store, { definition: definition({ main: onePrompt }), caps: { nanodollars: 500 } });
     expect((await claimed(store, only(capped.jobs))).run.budgets).toEqual([capped.runId]);
     expect(await getBudget(store.database, capped.runId)).toMatchObject({ cap: { nanodollars: 500, tokens: null } });
@@ -186,7 +186,7 @@ describe("a rate limit", () => {
     return slot.kind === "granted" ? slot.waitMs : Number.NaN;
   };
 
-  // What is granted is written down where it is decided: when a slot begins does not depend on when its taker hears of it.
+  // The start of a slot is stored when the slot is granted. It does not depend on when its caller gets the answer.
   const slots = async (act: () => Promise<unknown>) => {
     const { calm } = store.database;
     await calm.query("create table granted (id serial, model text, at timestamptz)");
@@ -207,14 +207,14 @@ describe("a rate limit", () => {
     }
   };
 
-  it("lets a tenth of a minute pass at once and spreads the rest evenly", async () => {
+  it("sends a tenth of a minute's limit at once and spreads the rest evenly", async () => {
     const rate = { requestsPerMinute: 60, tokensPerMinute: null };
     const waits: number[] = [];
     const begin = await slots(async () => {
       for (let i = 0; i < 20; i++) waits.push(await waitOf("fast", rate));
     });
     expect(waits.slice(0, 6)).toEqual(Array(6).fill(0));
-    // A slot begins five seconds before what was granted is worked off, at a second for each, or at once where that is over.
+    // A slot starts five seconds before the granted requests are done, at one second each, or at once if that time has passed.
     let until = Number.NEGATIVE_INFINITY;
     for (const [index, { ms }] of begin.entries()) {
       if (waits[index] === 0) expect(ms).toBeGreaterThanOrEqual(until - 5_000);
@@ -224,7 +224,7 @@ describe("a rate limit", () => {
     expect(begin).toHaveLength(20);
   });
 
-  it("never lets more than the limit and its burst into any minute, for fifty who ask at once", async () => {
+  it("sends no more than the limit and its burst in any minute, for fifty parallel requests", async () => {
     const rate = { requestsPerMinute: 30, tokensPerMinute: null };
     const begin = await slots(() => Promise.all(Array.from({ length: 50 }, () => waitOf("even", rate))));
     expect(begin).toHaveLength(50);
@@ -232,7 +232,7 @@ describe("a rate limit", () => {
       expect(begin.filter((other) => other.ms >= ms && other.ms < ms + 60_000).length).toBeLessThanOrEqual(33);
   });
 
-  it("counts tokens too, and every endpoint and model by itself", async () => {
+  it("counts tokens too, and counts each endpoint and model separately", async () => {
     const rate = { requestsPerMinute: null, tokensPerMinute: 6_000 };
     const begin = await slots(async () => {
       expect(await waitOf("long", rate, 6_000)).toBe(0);
@@ -246,7 +246,7 @@ describe("a rate limit", () => {
   });
 });
 
-describe("a pause", () => {
+describe("a pause of an endpoint", () => {
   const none = { requestsPerMinute: null, tokensPerMinute: null };
   const at = (model: string, endpoint = "http://models.test/v1") => ({ tenant: defaultTenant, endpoint, model });
   const take = (model: string, taker: string) => takeRate(store.database, at(model), none, 1, taker);
@@ -258,7 +258,7 @@ describe("a pause", () => {
       [model],
     );
 
-  it("holds everybody at that endpoint, for as long as it asked but not beyond the cap, and is seen", async () => {
+  it("applies to all callers, for the requested time but at most the maximum, and is visible", async () => {
     await pause("calm", 86_400_000);
     const held = await take("calm", "one");
     expect(held).toMatchObject({ kind: "paused", probing: false, reason: "429 slow down" });
@@ -273,7 +273,7 @@ describe("a pause", () => {
     expect(seen).toMatchObject([{ endpoint: "http://models.test/v1", reason: "429 slow down", refusals: 1 }]);
   });
 
-  it("lets one through when its time is over; an answer ends it for all", async () => {
+  it("lets one probe through at its end, and an answer ends the pause for all", async () => {
     await pause("probed", 60_000);
     await endPause(store.database, at("probed"), "who probed an earlier pause");
     expect((await take("probed", "x")).kind).toBe("paused");
@@ -289,7 +289,7 @@ describe("a pause", () => {
     expect((await currentPauses(store.database)).filter(({ model }) => model === "probed")).toEqual([]);
   });
 
-  it("ends with the answer of a prober that was so slow that another one took its place", async () => {
+  it("ends with the answer of a slow probe that another probe has replaced", async () => {
     await pause("slow", 1_000);
     await let1Pass("slow");
     expect(await take("slow", "first")).toMatchObject({ probe: true });
@@ -299,7 +299,7 @@ describe("a pause", () => {
     expect(await take("slow", "third")).toMatchObject({ kind: "granted", probe: false });
   });
 
-  it("is renewed, doubled, by a probe that is refused, up to the cap; refusals of calls on their way count once", async () => {
+  it("is renewed and doubled by a refused probe, up to the maximum, and open calls that are refused count once", async () => {
     await pause("again", null);
     for (let i = 0; i < 5; i++) await pause("again", null);
     const waits: number[] = [];
@@ -313,7 +313,7 @@ describe("a pause", () => {
     expect(waits).toEqual([2, 4, 5, 5, 5]);
   });
 
-  it("outlives a prober that died, which is replaced; one that says that it lives is not", async () => {
+  it("continues after the probe's worker was killed, and replaces that probe but no living one", async () => {
     await pause("dead", 1_000);
     await let1Pass("dead");
     expect(await take("dead", "dies")).toMatchObject({ probe: true });
@@ -330,7 +330,7 @@ describe("a pause", () => {
 });
 
 describe("a sandbox session", () => {
-  it("has one holder; the next gets its state, and learns who had it", async () => {
+  it("has one holder, and the next holder gets its state and learns the last holder", async () => {
     const want = { id: "tree", kind: "jail", host: "h1", worker: "w1", leaseMs: 5_000 };
     expect(await claimSession(store.database, want)).toMatchObject({ kind: "held", previous: null });
     expect(await claimSession(store.database, want)).toMatchObject({ kind: "held", previous: { worker: "w1" } });
@@ -346,7 +346,7 @@ describe("a sandbox session", () => {
     });
   });
 
-  it("held for an activity is taken by who has a later claim of the same one, and by no other", async () => {
+  it("goes to a later claim of the same activity, and to no other activity", async () => {
     const want = { id: "fenced", kind: "jail", host: "h1", worker: "w1", leaseMs: 60_000 };
     expect(await claimSession(store.database, { ...want, activity: { id: 7, claim: 2 } })).toMatchObject({
       kind: "held",
@@ -363,7 +363,7 @@ describe("a sandbox session", () => {
     expect(await saveSession(store.database, "fenced", "w1", {})).toBe(false);
   });
 
-  it("has its first mark and why it has no checkpoint from one statement", async () => {
+  it("stores its first mark and the reason for a missing checkpoint with one statement", async () => {
     const want = { id: "first", kind: "jail", host: "h1", worker: "w1", leaseMs: 60_000 };
     const standing = { state: {}, instance: "i1", processes: [], manifest: Buffer.from("m") };
     await claimSession(store.database, want);
@@ -375,7 +375,7 @@ describe("a sandbox session", () => {
     expect(await claimSession(store.database, want)).toMatchObject({ marks: { latest: { problem: null } } });
   });
 
-  it("that ended because of what ran in it is settled without those processes, in both marks and one statement", async () => {
+  it("that ended because of its own content loses its processes in both marks, with one statement", async () => {
     const want = { id: "ended", kind: "docker", host: "h1", worker: "w1", leaseMs: 60_000 };
     const standing = { state: {}, instance: "i1", processes: ["9 1"], manifest: Buffer.from("m") };
     await claimSession(store.database, want);
@@ -406,7 +406,7 @@ describe("a sandbox session", () => {
     ];
     expect(await marks()).toEqual(settled);
 
-    // The worker does so when it finds the session ended after the commands, before it does anything else.
+    // The worker does so first when it finds the session ended after the commands.
     await saveMark(store.database, want.id, "w1", standing, 0, null);
     await beginExecute(store.database, want.id, "w1", 1);
     const checkpoints = createSessionCheckpoints({
@@ -423,7 +423,7 @@ describe("a sandbox session", () => {
     expect(await marks()).toEqual(settled);
   });
 
-  it("keeps two checkpoints at most, of which the one before an open EXECUTE is never deleted", async () => {
+  it("keeps at most two checkpoints, and never deletes the one before an open EXECUTE", async () => {
     const id = "chain";
     await claimSession(store.database, { id, kind: "jail", host: "h1", worker: "w1", leaseMs: 60_000 });
     const standing = { state: {}, instance: "i1", processes: [], manifest: Buffer.from("m") };
@@ -470,7 +470,7 @@ describe("a sandbox session", () => {
   });
 });
 
-it("a worker that is silent too long is buried and its leases end", async () => {
+it("a worker that is silent too long is removed, and its leases end", async () => {
   const { jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
   await beat(store.database, { id: "one", host: "h", info: { version: "1" } });
   await claimed(store, only(jobs));
@@ -483,7 +483,7 @@ it("a worker that is silent too long is buried and its leases end", async () => 
   expect((await claimed(store, only(jobs))).interrupted).toBe(true);
 });
 
-it("of two supervisors one leads, and the other after it", async () => {
+it("one of two supervisors leads, and the other leads after it", async () => {
   const rival = await openStore({ url: database.url, migrate: false });
   const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
   const { promise: leads, resolve: lead } = Promise.withResolvers<void>();
@@ -499,7 +499,7 @@ it("of two supervisors one leads, and the other after it", async () => {
   await rival.close();
 });
 
-it("blobs are stored once, by content", async () => {
+it("equal blobs are stored once", async () => {
   const bytes = Buffer.from([0, 1, 2, 255]);
   const hash = await saveBlob(store, bytes);
   expect(await saveBlob(store, bytes)).toBe(hash);
@@ -507,7 +507,7 @@ it("blobs are stored once, by content", async () => {
   expect(await loadBlob(store, "none")).toBeNull();
 });
 
-it("old runs go with everything that hangs on them, running ones stay", async () => {
+it("old runs are deleted with all their rows, and running ones stay", async () => {
   const old = await createRun(store, { definition: definition({ main: chain(1) }) });
   await perform(store, only(old.jobs));
   const running = await createRun(store, { definition: definition({ main: chain(1) }) });
@@ -521,7 +521,7 @@ it("old runs go with everything that hangs on them, running ones stay", async ()
   expect(await getRun(store.database, running.runId)).toMatchObject({ status: "doing" });
 });
 
-it("a database that restarts its connections does not lose a commit", async () => {
+it("a restart of the database's connections loses no commit", async () => {
   const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(30) }) });
   let next = jobs;
   for (let i = 0; i < 30; i++) {

@@ -1,37 +1,27 @@
-import type { JobSpec, Node } from "@markmill/engine";
+import type { Node } from "@markmill/engine";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
-  answerAsk,
   applyEvent,
   cancelRun,
   childRuns,
   createRun,
-  defaultTenant,
-  enforceDeadlines,
   enqueueAgain,
-  expireAsks,
   getHistory,
   getMessages,
   getRun,
   leaveQuiet,
-  listRuns,
-  openAsks,
-  openStore,
   quietActivities,
-  replayRun,
-  resumeRun,
   type Store,
   startCall,
-  stopRun,
   watch,
 } from "../support/store.ts";
+import { expectExactReplay, openTwoStores } from "../support/two-stores.ts";
 import {
   chain,
   claimed,
   definition,
-  oneAsk,
   oneCall,
   onePrompt,
   only,
@@ -43,42 +33,30 @@ import {
 
 let database: TestDatabase;
 let store: Store;
-/** A second process: nothing in common with the first but the database. */
+/** A second process: it shares nothing with the first but the database. */
 let other: Store;
 
-beforeAll(async () => {
-  database = await freshDatabase();
-  store = await openStore({ url: database.url, worker: "one", leaseMs: 2_000 });
-  other = await openStore({ url: database.url, worker: "two", leaseMs: 2_000 });
-});
-afterAll(async () => {
-  await store?.close();
-  await other?.close();
-  await database?.drop();
-});
+openTwoStores(
+  (opened) => {
+    ({ database, store, other } = opened);
+  },
+  { leaseMs: 2_000 },
+  freshDatabase,
+);
 
 async function count(text: string, ...values: unknown[]): Promise<number> {
   const { rows } = await store.database.calm.query<{ n: number }>(`select count(*) as n from ${text}`, values);
   return rows[0]?.n ?? -1;
 }
-/** The nodes of a program that calls another and is done. */
+/** The nodes of a program that calls another program and ends. */
 const calling = (program: string): Record<string, Node> => ({
   call: { kind: "call", program },
   end: { kind: "end", outcome: "success" },
 });
-/** In ms since 1970. */
-async function deadlineOf(runId: string): Promise<number> {
-  const text = "select extract(epoch from deadline)::float8 * 1000 as at from runs where id = $1";
-  const { rows } = await store.database.calm.query<{ at: number }>(text, [runId]);
-  return rows[0]?.at ?? Number.NaN;
-}
-async function replaysExactly(runId: string): Promise<void> {
-  const { differences } = await replayRun(store.database, store.definitions, runId);
-  expect(differences).toEqual([]);
-}
+const replaysExactly = (runId: string) => expectExactReplay(store, runId);
 
 describe("a run", () => {
-  it("goes from activity to activity, each committed with state, variables and event", async () => {
+  it("commits each activity with state, variables and event", async () => {
     const { runId, jobs, created } = await createRun(store, {
       definition: definition({ main: chain(3) }),
       variables: { STUDENT: "Ada" },
@@ -107,7 +85,7 @@ describe("a run", () => {
     await replaysExactly(runId);
   });
 
-  it("is carried on by another process that holds nothing of it", async () => {
+  it("is continued by another process that has nothing of it in memory", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(4) }) });
     let next = jobs;
     for (let i = 0; i < 4; i++) next = (await perform(i % 2 === 0 ? other : store, only(next))).jobs;
@@ -115,7 +93,7 @@ describe("a run", () => {
     await replaysExactly(runId);
   });
 
-  it("is created once for one idempotency key, and its ready activities are told again", async () => {
+  it("is created once per idempotency key, and a repeated creation returns its ready activities again", async () => {
     const request = { definition: definition({ main: chain(2) }), idempotencyKey: "submission-17" };
     const all = await Promise.all([createRun(store, request), createRun(other, request), createRun(store, request)]);
     expect(new Set(all.map(({ runId }) => runId)).size).toBe(1);
@@ -124,7 +102,7 @@ describe("a run", () => {
     expect(await count("idempotency_keys where key = 'submission-17'")).toBe(1);
   });
 
-  it("keeps text that Postgres cannot: NUL and lone surrogates become U+FFFD, in state and history alike", async () => {
+  it("stores NUL and lone surrogates as U+FFFD, in state and history", async () => {
     const hostile = "a\0b\ud800c😀";
     const { runId, jobs } = await createRun(store, {
       definition: definition({ main: onePrompt }),
@@ -137,7 +115,7 @@ describe("a run", () => {
     await replaysExactly(runId);
   });
 
-  it("puts a prompt and its reply into the thread, the prompt's text from its work", async () => {
+  it("adds a prompt and its reply to the thread, with the prompt's text from its row", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     await perform(store, only(jobs), { kind: "replied", text: "Good day" });
     const { rows } = await store.database.calm.query<{ id: string }>("select id from threads where run_id = $1", [
@@ -151,8 +129,8 @@ describe("a run", () => {
   });
 });
 
-describe("delivery", () => {
-  it("ten times the same, from two processes at once, is one commit", async () => {
+describe("delivery of jobs", () => {
+  it("ten deliveries of one job from two processes cause one commit", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: chain(2) }) });
     const job = only(jobs);
     const results = await Promise.all(
@@ -171,13 +149,13 @@ describe("delivery", () => {
     expect(activities.map(({ state }) => state)).toEqual(["done", "ready"]);
   });
 
-  it("after the commit gets nothing to do, but the jobs that may not have been enqueued", async () => {
+  it("a delivery after the commit returns only the jobs that may not have been enqueued", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: chain(3) }) });
     const { jobs: next } = await perform(store, only(jobs));
     expect(await other.claim(only(jobs))).toEqual({ kind: "stale", jobs: next });
   });
 
-  it("of an activity somebody holds waits for the lease", async () => {
+  it("a delivery of an activity with a lease waits for the end of the lease", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const { activity } = await claimed(store, only(jobs));
     await store.database.calm.query(
@@ -189,7 +167,7 @@ describe("delivery", () => {
     expect(second.kind === "held" && second.forMs).toBeGreaterThan(60_000);
   });
 
-  it("after a lease that ended is a takeover, and the first holder's result is dropped", async () => {
+  it("a delivery after an expired lease takes the activity over, and the first holder's result is dropped", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const first = await claimed(store, only(jobs));
     await store.database.calm.query("update activities set lease_until = clock_timestamp() where id = $1", [
@@ -213,13 +191,13 @@ describe("delivery", () => {
   });
 });
 
-describe("the gate", () => {
-  it("missed because a branch moved the run: the event is decided again and both count", async () => {
+describe("the commit's precondition", () => {
+  it("decides an event again if another branch changed the run first, and both events count", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: twins }) });
     expect(jobs).toHaveLength(2);
     const [left, right] = jobs;
     if (left === undefined || right === undefined) throw new Error("two enqueues expected");
-    // Both read the run at the same rev; they commit one after the other, in different processes.
+    // Both read the run at the same rev. They commit one after the other, in different processes.
     const one = await claimed(store, left);
     const two = await claimed(other, right);
     expect(one.run.rev).toBe(two.run.rev);
@@ -260,7 +238,7 @@ describe("the gate", () => {
     expect(await other.claim(only(jobs))).toEqual({ kind: "stale", jobs: [] });
   });
 
-  it("one bad row in a group fails alone", async () => {
+  it("fails one bad row of a group alone", async () => {
     const runs = await Promise.all(
       Array.from({ length: 8 }, () => createRun(store, { definition: definition({ main: chain(2) }) })),
     );
@@ -268,7 +246,7 @@ describe("the gate", () => {
     const results = await Promise.allSettled(
       claims.map((claim, i) => {
         const event = succeeded(store, claim, { kind: "done" });
-        // No time Postgres knows.
+        // Postgres has no such time.
         return store.commit({
           run: claim.run,
           source: claim.activity,
@@ -287,10 +265,10 @@ describe("the gate", () => {
   });
 });
 
-describe("a call", () => {
+describe("a call of a workflow", () => {
   const callsOne = () => definition({ main: oneCall, callee: chain(1) });
 
-  it("delivered twice makes one child; the child's end enqueues the caller, who goes on", async () => {
+  it("that is delivered twice creates one child, whose end enqueues the caller, which continues", async () => {
     const { runId, jobs } = await createRun(store, { definition: callsOne() });
     const call = only(jobs);
     const claim = await claimed(store, call);
@@ -302,7 +280,7 @@ describe("a call", () => {
     expect(await count("runs where parent_activity_id = $1", call.activityId)).toBe(1);
     const first = only(both[0].jobs);
     expect(first.parentJob).toBe("job-1");
-    // Whoever comes second, or after a crash before the callee's spec was enqueued, learns what to job.
+    // The second caller gets the job of the callee. So does a caller after a crash before that job was enqueued.
     expect(both[1].jobs).toMatchObject([{ activityId: first.activityId }]);
     expect(await store.claim(call)).toMatchObject({ kind: "stale", jobs: [{ activityId: first.activityId }] });
 
@@ -321,7 +299,7 @@ describe("a call", () => {
     expect(await childRuns(store.database, runId)).toMatchObject([{ status: "success", depth: 1 }]);
   });
 
-  it("of a cancelled caller is cancelled with it, down the tree, and workers are told", async () => {
+  it("is cancelled with its caller, down the tree, and workers are notified", async () => {
     const told = new Set<string>();
     const connected = Promise.withResolvers<void>();
     const end = watch(database.url, { onControl: ({ runId }) => told.add(runId), onConnected: connected.resolve });
@@ -347,272 +325,15 @@ describe("a call", () => {
       event: succeeded(store, held, { kind: "done" }),
     });
     expect(late.kind).toBe("dropped");
-    // A call delivered after the cancellation makes nothing.
+    // A call that is delivered after the cancellation creates nothing.
     expect((await startCall(store, top.run, top.activity, null)).kind).toBe("dropped");
     await expect.poll(() => rows.every(({ id }) => told.has(id))).toBe(true);
     await end();
   });
 });
 
-describe("events from outside", () => {
-  it("stop holds a run, resume asks for the same work again under a new job", async () => {
-    const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
-    const held = await claimed(store, only(jobs));
-    await stopRun(other, runId);
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "stopped", epoch: 2 });
-    const late = await store.commit({
-      run: held.run,
-      source: held.activity,
-      event: succeeded(store, held, { kind: "replied", text: "x" }),
-    });
-    expect(late.kind).toBe("dropped");
-    const again = only((await resumeRun(other, runId)).jobs);
-    expect(again).toMatchObject({ activityId: held.activity.id, epoch: 2 });
-    expect(again.enqueues).toBeGreaterThan(only(jobs).enqueues);
-    await perform(store, again, { kind: "replied", text: "after all" });
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "after all" });
-    await replaysExactly(runId);
-  });
-
-  it("the time between a stop and the resume counts for no limit of time", async () => {
-    const timed = { definition: definition({ main: onePrompt }), caps: { timeMs: 60_000 } };
-    const { runId } = await createRun(store, timed);
-    const before = await deadlineOf(runId);
-    await stopRun(other, runId);
-    expect(await deadlineOf(runId)).toBe(Number.POSITIVE_INFINITY);
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    await resumeRun(other, runId);
-    expect(await deadlineOf(runId)).toBeGreaterThan(before + 900);
-    await replaysExactly(runId);
-  });
-
-  it("a stop gives the caller back for how long the runs below it waited for a person", async () => {
-    const below = definition({ main: oneCall, callee: { ...oneCall, nodes: calling("leaf") }, leaf: oneAsk });
-    const { runId, jobs } = await createRun(store, { definition: below, caps: { timeMs: 60_000 } });
-    const before = await deadlineOf(runId);
-    const deliver = async (job: JobSpec) => {
-      const top = await claimed(store, job);
-      const inner = await claimed(store, only((await startCall(store, top.run, top.activity, null)).jobs));
-      await startCall(store, inner.run, inner.activity, null);
-    };
-    await deliver(only(jobs));
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    await stopRun(other, runId);
-    await deliver(only((await resumeRun(other, runId)).jobs));
-    expect(await deadlineOf(runId)).toBeGreaterThan(before + 900);
-    await replaysExactly(runId);
-  });
-
-  it("a question of a stopped run does not expire, and has as much time as before when the run goes on", async () => {
-    const asking = program(
-      { ask: { kind: "ask", question: "?", timeoutMs: 1_500 }, end: { kind: "end", outcome: "success" } },
-      [{ from: "ask", to: "end", on: "ok" }],
-    );
-    const { runId } = await createRun(store, { definition: definition({ main: asking }) });
-    await stopRun(other, runId);
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
-    await expireAsks(store);
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "stopped" });
-    await resumeRun(other, runId);
-    await expireAsks(store);
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
-    expect(await openAsks(store.database, runId)).toHaveLength(1);
-    await expect
-      .poll(async () => {
-        await expireAsks(store);
-        return (await getRun(store.database, runId))?.reason;
-      })
-      .toMatchObject({ code: "ASK_EXPIRED" });
-  });
-
-  it("the questions below a run are those of its own branch, found without looking at each run of the tree", async () => {
-    const items = { over: { from: "literal", text: '["a","b","c"]' }, concurrency: 3, itemError: "fail" } as const;
-    const end: Node = { kind: "end", outcome: "success" };
-    const main = program(
-      { each: { kind: "map", ...items, minSuccess: 1, each: { kind: "call", program: "middle" } }, end },
-      [{ from: "each", to: "end", on: "ok" }],
-    );
-    const asked = { definition: definition({ main, middle: oneCall, callee: oneAsk }) };
-    const { runId, jobs } = await createRun(store, asked);
-    const call = async (spec: JobSpec) => {
-      const { run, activity } = await claimed(store, spec);
-      const started = await startCall(store, run, activity, null);
-      if (started.kind === "refused") throw new Error(started.failure.message);
-      return { runId: run.id, enqueues: started.jobs };
-    };
-    const middle = (await Promise.all(jobs.map(call))).flatMap((one) => one.enqueues);
-    const calls = await Promise.all(middle.map(call));
-    const { asks } = store.as(defaultTenant);
-    const all = await asks.list(runId);
-    expect(all).toHaveLength(3);
-    expect(await asks.below(runId)).toEqual(all);
-    const below = await Promise.all(calls.map((one) => asks.below(one.runId)));
-    expect(below.map((found) => found.length)).toEqual([1, 1, 1]);
-    expect(below.flat().toSorted((one, other) => one.activityId - other.activityId)).toEqual(all);
-    for (const one of all) expect(await asks.below(one.runId)).toEqual([one]);
-    expect(await store.as("another").asks.below(runId)).toEqual([]);
-  });
-
-  it("a caller's time is not over while a run it called waits for a person, nor when that run has just ended", async () => {
-    const timed = { definition: definition({ main: oneCall, callee: oneAsk }), caps: { timeMs: 400 } };
-    const { runId, jobs } = await createRun(store, timed);
-    const top = await claimed(store, only(jobs));
-    await startCall(store, top.run, top.activity, null);
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    await enforceDeadlines(store);
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
-    const [ask] = await openAsks(store.database, runId);
-    const { jobs: back } = await answerAsk(store, ask?.activityId ?? 0, "7", null);
-    // The callee has ended, and its caller has not heard of it: the deadline is not looked at before its time.
-    await store.database.calm.query("update runs set deadline = now() - interval '1 second' where id = $1", [runId]);
-    await enforceDeadlines(store);
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
-    const call = await claimed(store, only(back));
-    await store.commit({
-      run: call.run,
-      source: call.activity,
-      event: succeeded(store, call, call.activity.outcome ?? { kind: "done" }),
-    });
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "success" });
-    await replaysExactly(runId);
-  });
-
-  it("a stop counts the steps of a called run that has just ended, of which its caller has not heard", async () => {
-    const calling = { definition: definition({ main: oneCall, callee: oneAsk }) };
-    const { runId, jobs } = await createRun(store, calling);
-    const top = await claimed(store, only(jobs));
-    await startCall(store, top.run, top.activity, null);
-    const [ask] = await openAsks(store.database, runId);
-    await answerAsk(store, ask?.activityId ?? 0, "7", null);
-    await stopRun(store, runId);
-    const { rows } = await store.database.calm.query("select steps from runs where id = $1", [runId]);
-    // The call, and the question of the called run.
-    expect(rows).toEqual([{ steps: 2 }]);
-    await replaysExactly(runId);
-  });
-
-  it("a caller's time is over where a run it called works for longer", async () => {
-    const timed = { definition: definition({ main: oneCall, callee: onePrompt }), caps: { timeMs: 300 } };
-    const { runId, jobs } = await createRun(store, timed);
-    const top = await claimed(store, only(jobs));
-    await startCall(store, top.run, top.activity, null);
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    const back = await enforceDeadlines(store);
-    const [callee] = await childRuns(store.database, runId);
-    expect(callee).toMatchObject({ status: "failed", reason: { code: "LIMIT_TIME" } });
-    const call = await claimed(store, only(back));
-    await store.commit({
-      run: call.run,
-      source: call.activity,
-      event: succeeded(store, call, call.activity.outcome ?? { kind: "done" }),
-    });
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "failed", reason: { code: "LIMIT_TIME" } });
-  });
-
-  it("a run that is called again after a stop has no more time than its caller has left", async () => {
-    const { runId, jobs } = await createRun(store, {
-      definition: definition({ main: oneCall, callee: onePrompt }),
-      caps: { timeMs: 60_000 },
-    });
-    const top = await claimed(store, only(jobs));
-    await startCall(store, top.run, top.activity, null);
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    await stopRun(other, runId);
-    const again = await claimed(store, only((await resumeRun(other, runId)).jobs));
-    await startCall(store, again.run, again.activity, null);
-    const callee = (await childRuns(store.database, runId)).find(({ status }) => status === "doing");
-    expect(await deadlineOf(callee?.id ?? "")).toBeLessThanOrEqual((await deadlineOf(runId)) + 1);
-  });
-
-  it("an answer ends the question, once", async () => {
-    const { runId, jobs } = await createRun(store, { definition: definition({ main: oneAsk }) });
-    expect(jobs).toEqual([]);
-    const [ask] = await openAsks(store.database, runId);
-    expect(ask).toMatchObject({ question: "Which mark?", node: "ask" });
-    const answers = await Promise.all([
-      answerAsk(store, ask?.activityId ?? 0, "B+", "teacher"),
-      answerAsk(other, ask?.activityId ?? 0, "C", "other teacher"),
-    ]);
-    expect(answers.map(({ kind }) => kind).sort()).toEqual(["committed", "dropped"]);
-    expect(await openAsks(store.database, runId)).toEqual([]);
-    expect(await count("asks where run_id = $1 and state = 'answered' and answered_by is not null", runId)).toBe(1);
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "success" });
-  });
-
-  it.each(["eager", "superstep"] as const)(
-    "questions that are open together are answered in any order (%s)",
-    async (scheduling) => {
-      const asks = ["a", "b", "c"];
-      const together = program(
-        {
-          first: { kind: "assign", value: { from: "literal", text: "read this" }, select: "all" },
-          ...Object.fromEntries(asks.map((id): [string, Node] => [id, { kind: "ask", question: `${id}?` }])),
-          all: { kind: "join", groups: { "": { mode: "all" } } },
-          end: { kind: "end", outcome: "success" },
-        },
-        [
-          ...asks.map((to) => ({ from: "first", to, on: "ok" })),
-          ...asks.map((from) => ({ from, to: "all", on: "ok" })),
-          { from: "all", to: "end", on: "ok" },
-        ],
-        { scheduling },
-      );
-      const { runId, jobs } = await createRun(store, { definition: definition({ main: together }) });
-      expect((await perform(store, only(jobs))).jobs).toEqual([]);
-      const open = await openAsks(store.database, runId);
-      expect(open.map(({ node, text }) => [node, text])).toEqual(asks.map((id) => [id, "read this"]));
-      // The last one first, then the others by two processes at the same time.
-      const [a, b, c] = open.map(({ activityId }) => activityId);
-      const answers = [await answerAsk(other, c ?? 0, "from c", null)];
-      expect(await openAsks(store.database, runId)).toHaveLength(2);
-      answers.push(
-        ...(await Promise.all([answerAsk(store, a ?? 0, "from a", null), answerAsk(other, b ?? 0, "from b", null)])),
-      );
-      expect(answers.map(({ kind }) => kind)).toEqual(["committed", "committed", "committed"]);
-      expect(await openAsks(store.database, runId)).toEqual([]);
-      const run = await getRun(store.database, runId);
-      expect(run?.status).toBe("success");
-      if (scheduling === "superstep") expect(run?.result).toBe("from c");
-      await replaysExactly(runId);
-    },
-  );
-
-  it("a question nobody answers in time expires", async () => {
-    const hurried = program(
-      {
-        ask: { kind: "ask", question: "Well?", timeoutMs: 1, otherwise: "no answer" },
-        end: { kind: "end", outcome: "success" },
-      },
-      [{ from: "ask", to: "end", on: "ok" }],
-    );
-    const { runId } = await createRun(store, { definition: definition({ main: hurried }) });
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    await expireAsks(store);
-    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "no answer" });
-    expect(await count("asks where run_id = $1 and state = 'expired'", runId)).toBe(1);
-  });
-
-  it("a deadline that has passed limits the run, once", async () => {
-    const { runId } = await createRun(store, { definition: definition({ main: onePrompt }), caps: { timeMs: 1 } });
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    await enforceDeadlines(store);
-    expect(await getRun(store.database, runId)).toMatchObject({
-      status: "failed",
-      reason: { code: "LIMIT_TIME" },
-      deadline: null,
-    });
-    const before = (await getRun(store.database, runId))?.rev;
-    await enforceDeadlines(store);
-    expect((await getRun(store.database, runId))?.rev).toBe(before);
-  });
-
-  it("for a run that is not there says so", async () => {
-    await expect(cancelRun(store, "nobody", "x")).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
-  });
-});
-
 describe("retries", () => {
-  it("keep the activity, raise the attempt and wait for their time", async () => {
+  it("keep the activity, increase the attempt and wait for their time", async () => {
     const { runId, jobs } = await createRun(store, {
       definition: definition({
         main: program(
@@ -654,7 +375,7 @@ describe("retries", () => {
 });
 
 describe("the supervisor", () => {
-  it("finds what is ready and quiet, and enqueues it once more under a new id", async () => {
+  it("finds ready activities without a recent job, and enqueues them once more under a new id", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: chain(2) }) });
     const job = only(jobs);
     const mine = (found: readonly { activityId: number }[]) =>
@@ -669,7 +390,7 @@ describe("the supervisor", () => {
     expect((await perform(store, only(mine(again.flat()) as never))).kind).toBe("committed");
   });
 
-  it("waits for no row that a claim or a commit has locked, and finds it at the next look", async () => {
+  it("does not wait for locked rows, and finds them in the next pass", async () => {
     const { runId, jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const job = only(jobs);
     const inline = await createRun(store, { definition: definition({ main: chain(2) }) });
@@ -690,7 +411,7 @@ describe("the supervisor", () => {
     expect(await enqueueAgain(store.database, quiet)).toHaveLength(2);
   });
 
-  it("finds a lease that ended", async () => {
+  it("finds expired leases", async () => {
     const { jobs } = await createRun(store, { definition: definition({ main: onePrompt }) });
     const claim = await claimed(store, only(jobs));
     const found = async () =>
@@ -703,35 +424,7 @@ describe("the supervisor", () => {
   });
 });
 
-describe("lists", () => {
-  it("filter by status, label and variable, newest first, page by page", async () => {
-    const made = [];
-    for (let i = 0; i < 5; i++) {
-      made.push(
-        await createRun(store, {
-          definition: definition({ main: chain(1) }),
-          labels: { list: "five" },
-          variables: { STUDENT: i === 2 ? "Grace" : "Ada" },
-        }),
-      );
-    }
-    const first = await listRuns(store, { labels: { list: "five" }, status: ["doing"] }, { limit: 3 });
-    expect(first.runs.map(({ id }) => id)).toEqual(
-      made
-        .slice(2)
-        .map(({ runId }) => runId)
-        .reverse(),
-    );
-    const second = await listRuns(store, { labels: { list: "five" } }, { limit: 3, after: first.next ?? "" });
-    expect(second.runs.map(({ id }) => id)).toEqual([made[1]?.runId, made[0]?.runId]);
-    expect(second.next).toBeNull();
-    const grace = await listRuns(store, { labels: { list: "five" }, variables: { STUDENT: "Grace" } });
-    expect(grace.runs.map(({ id }) => id)).toEqual([made[2]?.runId]);
-    expect((await listRuns(store, { labels: { list: "five" }, status: ["failed"] })).runs).toEqual([]);
-  });
-});
-
-it("where no event fits the run as it is now, nothing is committed", async () => {
+it("an event that does not fit the current run commits nothing", async () => {
   const { runId } = await createRun(store, { definition: definition({ main: chain(1) }) });
   expect(await applyEvent(store, runId, () => null)).toEqual({ kind: "dropped", jobs: [] });
 });

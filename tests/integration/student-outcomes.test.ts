@@ -1,4 +1,4 @@
-// The sequences of apps/cli/src/student-outcomes.test.ts, fewer, through the real store: every student has an outcome, no mark is lost.
+// Fewer sequences than apps/cli/src/student-outcomes.test.ts, through the real store: every student has an outcome, no mark is lost.
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { brokenOutcomes, lostMarks } from "../../apps/cli/src/testing-outcomes.ts";
@@ -65,7 +65,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
 const refusals = new Set<string | null>([null, "STORE_GRADE_REFUSED", "STORE_GRADE_UNSEEN", "STORE_BATCH_REFUSED"]);
 
-/** The codes with which a step may end; null: it was done. Only a criterion that the rubric lacks makes an override invalid, and always. */
+/** The codes with which a step may end; null: no error. An override of a criterion outside the rubric is always invalid. */
 function expectedEnds({ rubric }: Course, step: Step): ReadonlySet<string | null> {
   const asked = step.does === "override" || step.does === "undo" ? step.criterion : null;
   if (asked === null || rubric.criteria.some(({ id }) => id === asked)) return refusals;
@@ -74,7 +74,7 @@ function expectedEnds({ rubric }: Course, step: Step): ReadonlySet<string | null
 
 type Submission = NewWork & { readonly instant: number | null };
 
-/** What a teacher has on disk, and the batch that was saved from it. */
+/** The files of a teacher, and the batch that was saved from them. */
 class Course {
   rubric = classRubric;
   people = 3;
@@ -99,7 +99,7 @@ class Course {
     });
   }
 
-  /** As the intake of a class decides it. */
+  /** The submissions as the intake of a class returns them. */
   counting(): NewWork[] {
     const read = this.works.map((work) => ({
       ...{ work, label: work.label, attempt: null, instant: work.instant, isLate: false },
@@ -241,7 +241,7 @@ async function perform(course: Course, step: Step): Promise<void> {
   }
 }
 
-/** A row of the rubric goes, somebody marks it and takes it back, the row comes back. */
+/** A criterion is removed, a teacher marks it and takes the mark back, and the criterion returns. */
 const withoutStyle: Step[] = [
   { does: "override", of: 0, criterion: "style", points: 2, by: "ada", seen: true },
   { does: "rubric", how: "remove" },
@@ -267,7 +267,7 @@ function rubricBy(how: string): typeof classRubric {
   }
 }
 
-it("through the store every student has an outcome, no mark is lost, and every number follows from its parts", {
+it("every student has an outcome through the store, no mark is lost, and every number follows from its parts", {
   timeout: 900_000,
 }, async () => {
   let classes = 0;
@@ -313,6 +313,6 @@ it("through the store every student has an outcome, no mark is lost, and every n
   expect(classes).toBeGreaterThanOrEqual(30);
   expect(undecided).toBeGreaterThan(10);
   expect(invalid).toBeGreaterThan(0);
-  // Most of what was asked for was done.
+  // Most of the random steps succeeded.
   expect(refused).toBeLessThan(steps / 2);
 });

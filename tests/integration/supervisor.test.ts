@@ -1,4 +1,4 @@
-// The supervisor on a real store and a real queue, without workers: every state it has to find is made by hand.
+// The supervisor on a real store and a real queue, without workers. The test creates every state by hand.
 
 import type { JobSpec } from "@markmill/engine";
 import { openQueues, type Queues, type Serving } from "@markmill/queue";
@@ -14,7 +14,7 @@ let database: TestDatabase;
 let store: Store;
 let queues: Queues;
 let supervisor: RunningSupervisor | null;
-/** What holds a job and does not let it go. */
+/** A worker that holds a job until `release`. */
 let serving: Serving | null;
 let released: Promise<void>;
 let release: () => void;
@@ -54,7 +54,7 @@ async function jobsOf(job: JobSpec): Promise<number> {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-it("one run that cannot be read does not keep the others from their deadlines, nor dead workers from being buried", async () => {
+it("an unreadable run prevents neither the deadlines of other runs nor the removal of killed workers", async () => {
   const request = { definition: definition({ main: onePrompt }), caps: { timeMs: 1 } };
   const bad = await createRun(store, request);
   const good = await createRun(store, request);
@@ -70,7 +70,7 @@ it("one run that cannot be read does not keep the others from their deadlines, n
   });
 });
 
-it("what is heard of batches after a quiet time is looked at at once, and what is heard during a look together", async () => {
+it("a batch notification after an idle time starts a pass at once, and notifications during a pass share the next one", async () => {
   const { hot } = store.database;
   const query = hot.query.bind(hot) as (...given: unknown[]) => unknown;
   let looks = 0;
@@ -85,28 +85,28 @@ it("what is heard of batches after a quiet time is looked at at once, and what i
     store.database.calm.query("select pg_notify('markmill_batches', n::text) from generate_series(1, $1::integer) n", [
       count,
     ]);
-  // By itself it would look after an hour.
+  // Without a notification the next pass would start after an hour.
   supervise({ admitIdleMs: 3_600_000 });
-  // The first look, and the one after it listens.
+  // After its first pass the supervisor listens.
   await expect.poll(() => looks).toBe(2);
   const gate = Promise.withResolvers<void>();
   held = gate.promise;
   await tell(1);
   await expect.poll(() => looks).toBe(3);
-  // Heard while it looks. They come in a few packets.
+  // Notifications during a pass. They arrive in a few packets.
   await tell(300);
   await pause(200);
   gate.resolve();
   await expect.poll(() => looks).toBeGreaterThan(3);
   await pause(500);
   expect(looks).toBeLessThan(3 + 300 / 10);
-  // Nothing that is heard later is missed.
+  // Later notifications start a pass too.
   const before = looks;
   await tell(1);
   await expect.poll(() => looks).toBeGreaterThan(before);
 });
 
-it("what a queue that takes no jobs refuses is not told to be enqueued again", async () => {
+it("jobs that the queue refuses are not reported as enqueued again", async () => {
   const enqueue = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
   let full = true;
   supervise({ queues: { ...queues, enqueue: async (specs) => (full ? specs : await queues.enqueue(specs)) } });
@@ -118,7 +118,7 @@ it("what a queue that takes no jobs refuses is not told to be enqueued again", a
 });
 
 describe.skipIf(!withRedis)("while Redis is down", () => {
-  it("dead workers are buried all the same", async () => {
+  it("killed workers are removed", async () => {
     const server = await freshRedis();
     const away = await openQueues({ backend: { kind: "redis", url: server.url } });
     await createRun(store, { definition: definition({ main: onePrompt }) });
@@ -138,7 +138,7 @@ describe.skipIf(!withRedis)("while Redis is down", () => {
   });
 });
 
-describe("a job in the hands of a worker whose lease is over", () => {
+describe("a job of a worker whose lease has expired", () => {
   async function halfDead(leaseOver: string): Promise<JobSpec> {
     const enqueue = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
     const { promise: taken, resolve } = Promise.withResolvers<void>();
@@ -157,18 +157,18 @@ describe("a job in the hands of a worker whose lease is over", () => {
     return enqueue;
   }
 
-  it("is enqueued again when it has been over for long, once while the new enqueue waits", async () => {
+  it("is enqueued again if the lease expired long ago, once while the new job waits", async () => {
     const enqueue = await halfDead("1 minute");
     supervise({ halfDeadMs: 4_000 });
     await pause(600);
-    // Postgres has not answered for long enough yet: its absence may be why the lease is over.
+    // Postgres has not answered for long enough yet. Its outage may be the reason why the lease expired.
     expect(await jobsOf(enqueue)).toBe(1);
     await expect.poll(() => jobsOf(enqueue)).toBe(2);
     await pause(1_000);
     expect(await jobsOf(enqueue)).toBe(2);
   });
 
-  it("is left to it when it has just ended", async () => {
+  it("stays with the worker if the lease has just expired", async () => {
     const enqueue = await halfDead("1 second");
     supervise({ halfDeadMs: 60_000 });
     await pause(1_000);
@@ -176,8 +176,8 @@ describe("a job in the hands of a worker whose lease is over", () => {
   });
 });
 
-describe("a job that the queue puts off", () => {
-  it("for long though its activity is due, by a clock that is ahead, is enqueued again", async () => {
+describe("a delayed job of a due activity", () => {
+  it("is enqueued again if the delay is long, as after a clock error", async () => {
     const enqueue = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
     await queues.enqueue([{ ...enqueue, delayMs: 3_600_000 }]);
     supervise();
@@ -187,7 +187,7 @@ describe("a job that the queue puts off", () => {
       .toEqual(new Map([[expect.any(String), { is: "waiting" }]]));
   });
 
-  it("for a moment, because its handler wants it later, is left alone", async () => {
+  it("is left alone if its handler requested a short delay", async () => {
     const enqueue = only((await createRun(store, { definition: definition({ main: onePrompt }) })).jobs);
     queues.serve("prompt", async () => ({ do: "later", ms: 1_000 }));
     await queues.enqueue([enqueue]);

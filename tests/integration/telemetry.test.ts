@@ -1,4 +1,4 @@
-/** One trace per run across processes: the API, workers and a supervisor as they ship, and a collector on loopback. */
+/** One trace per run across processes: the shipped API, workers and supervisor, and a collector on loopback. */
 import { createClient } from "@markmill/contract";
 import { parseScript, startScriptedModel } from "@markmill/llm";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -13,7 +13,7 @@ const backends = (await redisAvailable("telemetry on the Redis backend"))
   ? (["redis", "postgres"] as const)
   : (["postgres"] as const);
 
-/** None of these may leave: a name, a text of a prompt, of a reply, of a command, of its output, of a variable and a label, keys. */
+/** None of these may be exported: a name, texts of a prompt, reply, command, output, variable and label, keys. */
 const secrets = {
   name: "Zora-Quint",
   prompt: "weigh-the-essay",
@@ -38,7 +38,7 @@ const files = {
   ),
 };
 
-/** The same steps of a run and of one that it calls, for which nobody has to be asked. */
+/** The same steps of a run and of a called run, without a question. */
 const inlineFiles = {
   "main.wf.md": workflow(
     '  START --> SET_A["SET: WHO = {{STUDENT}}"] --> CALL_D["CALL: child.wf.md"] --> SET_E["SET: E = 3"] --> SUCCESS',
@@ -53,11 +53,11 @@ rules:
 default: { reply: "${secrets.reply}", usage: { prompt: 120, completion: 30 } }
 `;
 
-/** One home for all: what the first worker proves of its sandbox is known to the others, as on any machine. */
+/** One home for all workers: they share the sandbox check of the first one, as on any machine. */
 const home = await makePlace({}, { jail: "proven" });
 afterAll(() => home.remove());
 
-/** Of those that /metrics has too. */
+/** The figures that /metrics has too. */
 const figures = ["queue_jobs", "workers_alive", "oldest_due_seconds", "event_loop_delay_seconds"].map(
   (name) => `markmill.${name}`,
 );
@@ -112,7 +112,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
   }
 
   async function serve(roles = ["worker", "worker", "supervisor"]) {
-    // The first migrates.
+    // The first process migrates the database.
     const api = await start("api");
     await Promise.all(roles.map((role) => start(role)));
     return { api, url: urlOf(api) };
@@ -140,8 +140,8 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     });
   }
 
-  it("a run with a sub-workflow is one trace, from the request to the last command, with the right parents", async () => {
-    // Two workers on one backend: who of them did what is no matter of the queue.
+  it("a run with a called workflow is one trace, from the request to the last command, with the right parents", async () => {
+    // Two workers on one backend. Which of them did what does not depend on the queue.
     const { api, url } = await serve(
       backend === backends[0] || inject("thorough") ? undefined : ["worker", "supervisor"],
     );
@@ -160,7 +160,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
         ? true
         : null,
     );
-    // What the queue holds is left out of an export for which it answers too late.
+    // The counts of the queue are left out of an export if the queue answers too late.
     await until(() => figures.every((name) => collector.points().some((point) => point.name === name)));
     await stopAll();
 
@@ -208,12 +208,12 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     const call = only("call");
     const called = only("run", { "markmill.run.id": child });
     expect(called.parentId).toBe(call.spanId);
-    // Each process carries on the database's clock from its last answer, and is behind by the time that answer took.
+    // Each process continues the database's clock from its last answer, so it is late by the time of that answer.
     const behind = 60_000_000_000n;
     expect(call.from).toBeLessThanOrEqual(called.from + behind);
     expect(called.to).toBeLessThanOrEqual(call.to + behind);
     expect(only("set", { "markmill.activity.node": "SET_F" }).parentId).toBe(called.spanId);
-    // The endpoint failed once: another attempt is another span, with a link to the first.
+    // The endpoint failed once. Another attempt is another span, with a link to the first.
     const tries = of("prompt", { "markmill.run.id": child }).sort((a, b) => (a.from < b.from ? -1 : 1));
     expect(tries.map(({ attributes }) => attributes["markmill.activity.outcome"])).toEqual(["fail", "succeed"]);
     expect(tries.map(({ parentId }) => parentId)).toEqual([called.spanId, called.spanId]);
@@ -222,7 +222,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     const asked = of("chat scripted", { "markmill.run.id": child }).sort((a, b) => (a.from < b.from ? -1 : 1));
     expect(asked.map(({ parentId }) => parentId)).toEqual(tries.map(({ spanId }) => spanId));
 
-    // BullMQ's own spans: of the jobs, with what it did for them below.
+    // BullMQ's own spans are those of the jobs, with the work of each job below.
     const jobs = spans.filter(({ kind }) => kind === 5);
     expect(new Set(jobs.map(({ name }) => name))).toEqual(
       new Set(["process control", "process prompt", "process execute"]),
@@ -232,12 +232,12 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     expect(known.size).toBe(spans.length);
     for (const { name, parentId } of spans) if (parentId !== null) expect(known, name).toContain(parentId);
     expect(spans.filter(({ parentId }) => parentId === null)).toEqual([root]);
-    // What the queue does for nobody in particular begins no trace.
+    // Work of the queue without a job starts no trace.
     expect(new Set(collector.spans().map((span) => span.traceId))).toEqual(new Set([traceId]));
     expect(spans.every(({ from, to, events }) => from > 0n && to >= from && events === 0)).toBe(true);
   });
 
-  it("the same figures over OTLP: of runs, activities, models, BullMQ, and those of /metrics", async () => {
+  it("OTLP has the figures of runs, activities, models and BullMQ, and those of /metrics", async () => {
     const total = (name: string, where: Record<string, unknown> = {}) =>
       collector
         .points()
@@ -256,7 +256,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     for (const name of figures) expect(names).toContain(name);
   });
 
-  it("nothing of what people, models or commands said has left, and no key", () => {
+  it("telemetry contains no key and no text of people, models or commands", () => {
     const sent = collector.raw();
     expect(sent).toContain("PROMPT_B");
     for (const [what, text] of Object.entries({ ...secrets, token })) expect(sent.includes(text), what).toBe(false);
@@ -266,7 +266,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     expect(collector.requests().every(({ headers }) => headers["x-collector-key"] === secrets.collectorKey)).toBe(true);
   });
 
-  // The queue has no part in these: what is sent is given to the sender the same on both. Nor has the role.
+  // The queue and the role have no part in these: the sender gets the same data on both backends.
   const modes = ["hang", "refuse", "is not there"] as const;
   type Trouble = readonly (readonly [role: string, mode: (typeof modes)[number]])[];
   const troubles: readonly (readonly [string, Trouble])[] = inject("thorough")
@@ -283,7 +283,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
       ];
 
   it.runIf(backend === "postgres").each(troubles)(
-    "collectors that %s: runs go on, and a process ends in time",
+    "collectors that %s do not stop runs, and a process ends in time",
     async (_, trouble) => {
       const [hanging, refusing] = [await startOtlpReceiver(), await startOtlpReceiver()];
       hanging.mode = "hang";
@@ -303,7 +303,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
           if (trouble.some(([, used]) => used === mode)) await expect.poll(() => requests().length).toBeGreaterThan(0);
         }
         const processes = started;
-        // Without an end they would be killed, and have no exit code.
+        // Without an end of its own the process would be killed, and have no exit code.
         await stopAll();
         for (const { ended: over } of processes) expect((await over).code).toBe(0);
       } finally {
@@ -313,16 +313,16 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     },
   );
 
-  // Which runs are told is drawn by their ids, whatever the queue.
+  // The id of a run decides whether it is recorded, on every queue.
   it.runIf(backend === backends[0] || inject("thorough"))(
-    "a share of the runs: all of a run's spans, or none, in every process",
+    "a sample of the runs is recorded: all spans of a run or none, in every process",
     async () => {
       place = { ...place, env: { ...place.env, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.5" } };
-      // The API and a worker draw for themselves.
+      // The API and a worker decide separately.
       const { url } = await serve(inject("thorough") ? undefined : ["worker"]);
       const body = { root: "main.wf.md", files: inject("thorough") ? files : inlineFiles };
       ({ hash: definition } = await createClient({ url, token }).saveDefinition({ body }));
-      // So many that all of them, or none, are drawn once in thirty thousand times.
+      // With this number, all or none are recorded once in thirty thousand tests.
       const ids = await Promise.all(Array.from({ length: 16 }, () => startRun(url)));
       for (const id of ids) await ended(url, id);
       await stopAll();

@@ -20,7 +20,7 @@ let database: TestDatabase;
 let store: Store;
 let ours: TenantStore;
 let theirs: TenantStore;
-/** Ids of what belongs to the first tenant. */
+/** Ids of things of the first tenant. */
 let known: Awaited<ReturnType<typeof fill>>;
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** One of everything that a tenant can have. */
+/** Creates one of everything that a tenant can have. */
 async function fill(tenant: TenantStore) {
   const { hash: blob } = await tenant.blobs.save(Buffer.from("what was handed in"));
   await tenant.budgets.open("class", { nanodollars: 1_000, tokens: null });
@@ -113,7 +113,7 @@ async function fill(tenant: TenantStore) {
   };
 }
 
-/** All rows there are but the other tenant's own, as text. */
+/** All existing rows as text, without those of the other tenant. */
 async function dump(): Promise<readonly string[]> {
   const { rows: tables } = await store.database.calm.query<{ name: string; tenanted: boolean; batched: boolean }>(
     `select t.table_name as name, coalesce(bool_or(c.column_name = 'tenant'), false) as tenanted,
@@ -136,7 +136,7 @@ async function dump(): Promise<readonly string[]> {
 type Group = Exclude<keyof TenantStore, "tenant">;
 type Methods = { [G in Group]: { [M in keyof TenantStore[G]]: () => Promise<unknown> } };
 
-/** Every method, asked by the other tenant with ids of the first. What an id that does not exist gives stands beside it. */
+/** Every method, called by the other tenant with ids of the first. Beside it stands the answer for an id that does not exist. */
 function foreign(tenant: TenantStore, ids: typeof known): Methods {
   const { definitions, runs, asks, blobs, budgets, usage, models, batches, memory } = tenant;
   const work = memberOf(1).key;
@@ -147,7 +147,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
       source: () => definitions.source(ids.flow.hash),
       versions: () => definitions.versions(ids.flow.name),
       list: () => definitions.list(),
-      // The same content of one's own: the other's stays as it is.
+      // The other tenant stores the same content for itself. The first tenant's copy stays unchanged.
       save: async () => void (await definitions.save({ ...ids.flow, files: { "main.md": "mine" } })),
     },
     runs: {
@@ -207,7 +207,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
     usage: { by: () => usage.by({ kind: "run" }) },
     models: { pauses: () => models.pauses() },
     batches: {
-      // Under the same key, of one's own: the other's stays as it is.
+      // The other tenant has its own under the same key. The first tenant's stays unchanged.
       save: async () =>
         void (await batches.save({ ...(await classOf(tenant, ids.flow, 1)), members: [], works: [], name: "mine" })),
       get: () => batches.get(ids.batch),
@@ -237,7 +237,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
   };
 }
 
-/** The answer, or what the error says without the id that was asked for. */
+/** The answer, or the error's text without the requested id. */
 async function told(act: () => Promise<unknown>): Promise<unknown> {
   try {
     return { answer: (await act()) ?? null };
@@ -247,14 +247,14 @@ async function told(act: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** From the object itself, so that a new method cannot be forgotten. */
+/** The methods come from the object itself, so that a new one cannot be forgotten. */
 function methodsOf(tenant: TenantStore): readonly string[] {
   return Object.entries(tenant).flatMap(([group, methods]) =>
     typeof methods === "string" ? [] : Object.keys(methods).map((method) => `${group}.${method}`),
   );
 }
 
-describe("another tenant", () => {
+describe("another tenant in the store", () => {
   const nothing = {
     batch: "00000000-0000-7000-8000-000000000006",
     run: "00000000-0000-7000-8000-000000000001",
@@ -267,7 +267,7 @@ describe("another tenant", () => {
     blob: "0".repeat(64),
   };
 
-  it("reads nothing and changes nothing, whatever method it uses, and is answered as if the ids did not exist", async () => {
+  it("reads and changes nothing, by any method, and gets the same answer as for missing ids", async () => {
     const all = methodsOf(theirs);
     const cases = foreign(theirs, known);
     expect(
@@ -290,7 +290,7 @@ describe("another tenant", () => {
           expect.soft(text.includes(id), `${group}.${method} tells ${id}`).toBe(false);
         }
         expect.soft(await dump(), `after ${group}.${method}`).toEqual(before);
-        // An id that is taken cannot be given again; all else is as if it were free.
+        // A used id cannot be given again. In everything else it looks free.
         if (`${group}.${method}` === "runs.create") expect(answer).toEqual({ code: "STORE_ID_TAKEN" });
         else {
           const other = (absent as Record<string, Record<string, () => Promise<unknown>>>)[group]?.[method];
@@ -304,7 +304,7 @@ describe("another tenant", () => {
     expect(await ours.budgets.get("class")).toMatchObject({ cap: { nanodollars: 1_000, tokens: null } });
   });
 
-  it("has keys, budgets, rates and files of its own under the same names", async () => {
+  it("has its own keys, budgets, rates and files under the same names", async () => {
     const request = { definition: definition({ main: chain(1) }), idempotencyKey: "key-1" };
     const first = await theirs.runs.create(request);
     expect(first).toMatchObject({ created: true });
@@ -322,7 +322,7 @@ describe("another tenant", () => {
     ).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
   });
 
-  it("is never that of a called run or a fork", async () => {
+  it("is never the tenant of a called run or a fork", async () => {
     expect(await ours.runs.get(known.child)).not.toBeNull();
     const { runId } = await ours.runs.fork({ of: known.run, from: ["say"] });
     expect(await ours.runs.get(runId)).not.toBeNull();
@@ -337,7 +337,7 @@ describe("another tenant", () => {
   });
 });
 
-it("usage is told by run, definition, model, label and day", async () => {
+it("usage is reported by run, definition, model, label and day", async () => {
   const spent = { calls: 1, promptTokens: 5, completionTokens: 7, nanodollars: 100, runs: 1 };
   const today = new Date().toISOString().slice(0, 10);
   expect(await ours.usage.by({ kind: "run" })).toMatchObject([{ key: known.run, ...spent }]);
@@ -348,7 +348,7 @@ it("usage is told by run, definition, model, label and day", async () => {
   expect(await ours.usage.by({ kind: "day" }, { labels: { class: "8a" } })).toEqual([]);
 });
 
-it("events are read in order without gaps, and waited for", async () => {
+it("events are read in order without gaps, and a reader waits for new ones", async () => {
   const { runId, jobs } = await ours.runs.create({ definition: definition({ main: chain(3) }) });
   const first = await ours.runs.events(runId, { limit: 1 });
   expect(first).toMatchObject({ last: 1, rev: 1, ended: false });

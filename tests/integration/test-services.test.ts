@@ -31,7 +31,7 @@ async function tables(url: string): Promise<unknown[]> {
 }
 
 describe("freshDatabase", () => {
-  it("gives every caller an empty database of its own, which can be dropped while in use", async () => {
+  it("gives every caller a separate empty database, which can be dropped while in use", async () => {
     const [one, two] = await Promise.all([freshDatabase(), freshDatabase()]);
     const client = new pg.Client({ connectionString: one.url });
     client.on("error", () => undefined);
@@ -46,8 +46,8 @@ describe("freshDatabase", () => {
   });
 });
 
-describe.skipIf(!(await redisAvailable("Redis as the test services give it")))("Redis", () => {
-  it("the shared one never evicts, and every caller has a prefix of its own", async () => {
+describe.skipIf(!(await redisAvailable("Redis as the test services give it")))("Redis of the test services", () => {
+  it("the shared server never evicts, and every caller has a separate prefix", async () => {
     const [one, two] = await Promise.all([sharedRedis(), sharedRedis()]);
     expect(one.url).toBe(two.url);
     expect(one.prefix).not.toBe(two.prefix);
@@ -57,7 +57,7 @@ describe.skipIf(!(await redisAvailable("Redis as the test services give it")))("
     ]);
   });
 
-  it("a fresh one keeps what it fsynced over kill -9, and stops for good", async () => {
+  it("a fresh server keeps what it fsynced after kill -9, and stops for good", async () => {
     const server = await freshRedis();
     await connected(server.url, async (redis) => {
       expect(await redis.config("GET", "appendonly")).toEqual(["appendonly", "yes"]);

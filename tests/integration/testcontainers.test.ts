@@ -17,7 +17,7 @@ describe.skipIf(!available)("testcontainers on local images", () => {
     const { host } = await sharedDocker();
     docker = new Docker({ socketPath: host.replace("unix://", "") });
     image = await servicesImage();
-    // Read when the package is loaded. Its reaper is an image that cannot be pulled here; containers are removed by label below.
+    // The package reads this when it is loaded. Its cleanup image cannot be pulled here, so containers are removed by label below.
     process.env.DOCKER_HOST = host;
     process.env.TESTCONTAINERS_RYUK_DISABLED = "true";
     testcontainers = await import("testcontainers");
@@ -27,7 +27,7 @@ describe.skipIf(!available)("testcontainers on local images", () => {
     docker.listContainers({ all: true, filters: JSON.stringify({ label: ["org.testcontainers=true"] }) });
 
   afterAll(async () => {
-    // Other files have this process after it.
+    // Other test files use this process later.
     for (const [name, value] of Object.entries({ DOCKER_HOST, TESTCONTAINERS_RYUK_DISABLED })) {
       if (value === undefined) delete process.env[name];
       else process.env[name] = value;

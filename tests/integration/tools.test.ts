@@ -1,4 +1,4 @@
-// Tools that models ask for, from the scripted model over the worker to a real server of tools on loopback, on both queue backends.
+// Model tool calls, from the scripted model through the worker to a real tool server on loopback, on both queue backends.
 import type { HttpTool, Node, Program, Tool } from "@markmill/engine";
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -44,14 +44,14 @@ const toolCallsOf = (runId: string) => mill.store.as(defaultTenant).runs.toolCal
 let mill: Mill;
 let server: ToolServer;
 let inside: ToolServer;
-/** While set, a request of a path is answered only when all these paths were asked for. */
+/** While set, the server answers a request of a path only after all these paths were requested. */
 let meeting: { readonly awaited: Set<string>; readonly all: PromiseWithResolvers<void> } | null = null;
 async function comeTogether(path: string): Promise<void> {
   meeting?.awaited.delete(path);
   if (meeting?.awaited.size === 0) meeting.all.resolve();
   await meeting?.all.promise;
 }
-/** What became of requests that are never answered. */
+/** The outcome of requests that get no answer. */
 const stuck: string[] = [];
 let tools: Record<string, Tool>;
 beforeAll(async () => {
@@ -140,9 +140,9 @@ const failureOf = async (runId: string) => {
 };
 
 describe("a prompt with tools", () => {
-  it("has them performed together and sends their results back in order; the thread gets the answer alone", async () => {
+  it("performs tool calls together and returns their results in order, and the thread gets only the answer", async () => {
     const before = mill.requests().length;
-    // One after the other, neither would be answered.
+    // Sequential calls would get no answer.
     meeting = { awaited: new Set(["weather", "slow"]), all: Promise.withResolvers() };
     const ended = await run(prompting("Weather of two cities?"));
     meeting = null;
@@ -164,11 +164,11 @@ describe("a prompt with tools", () => {
     expect((await replayRun(mill.store.database, mill.store.definitions, ended.id)).differences).toEqual([]);
   });
 
-  it("that asks for none is an ordinary prompt", async () => {
+  it("is an ordinary prompt if the model calls no tool", async () => {
     expect(await run(prompting("Hello"))).toMatchObject({ status: "success", result: "No tool needed.", tools: [] });
   });
 
-  it("that never stops is made to answer after its rounds, and fails where it does not", async () => {
+  it("must answer after its rounds of tools, and fails if the model does not", async () => {
     const ended = await run(prompting("endless", { rounds: 3 }));
     expect(ended).toMatchObject({ result: "fell", spent: { calls: 4 } });
     expect(await failureOf(ended.id)).toEqual(["TOOL_ROUNDS_EXHAUSTED"]);
@@ -176,7 +176,7 @@ describe("a prompt with tools", () => {
     expect(mill.requests().at(-1)?.body).toMatchObject({ tool_choice: "none" });
   });
 
-  it("that asks for too much at a time fails before anything is done", async () => {
+  it("fails before any tool runs if the model makes too many calls at a time", async () => {
     const ended = await run(prompting("many"));
     expect(await failureOf(ended.id)).toEqual(["TOOL_CALLS_TOO_MANY"]);
     expect(ended).toMatchObject({ result: "fell", tools: [] });
@@ -191,7 +191,7 @@ describe("a prompt with tools", () => {
     ["go err", "TOOL_FAILED"],
     ["go late", "TOOL_TIMEOUT"],
     ["go inside", "TOOL_ADDRESS_REFUSED"],
-  ])("%s: the model is told %s and copes; a prompt whose answer the tool was to give fails", async (text, code) => {
+  ])("%s: the model receives %s and continues, and a prompt that needs the tool's answer fails", async (text, code) => {
     const told = await run(prompting(text));
     expect(told).toMatchObject({ status: "success", result: `The tool said ${code}.`, spent: { calls: 2 } });
     expect(told.tools.map(({ state, failure }) => [state, failure?.code])).toEqual([["failed", code]]);
@@ -199,7 +199,7 @@ describe("a prompt with tools", () => {
     expect(JSON.stringify(entries)).toContain(`failed: ${code}`);
     const main = prompting(text, { toolUse: "outputs", retry: { attempts: 2, baseMs: 10, factor: 1, maxMs: 10 } });
     const needed = await run(main);
-    // Asked once: what is tried again is the tool, where it may pass.
+    // The model is asked once. Only the tool is retried, and only after a transient error.
     expect(needed).toMatchObject({ status: "success", result: "fell", spent: { calls: 1 } });
     const passing = ["TOOL_TIMEOUT", "go err"].some((one) => one === code || one === text);
     expect(needed.tools.map(({ attempt }) => attempt)).toEqual(passing ? [1, 2] : [1]);
@@ -208,8 +208,8 @@ describe("a prompt with tools", () => {
   });
 });
 
-describe("calls that are the answer", () => {
-  it("outputs: what the tools gave, joined; none: a failure", async () => {
+describe("tool calls as the answer of a prompt", () => {
+  it("in mode outputs return the joined results of the tools, and fail without a call", async () => {
     const ended = await run(prompting("Weather of two cities?", { toolUse: "outputs" }));
     expect(ended.result?.split("\n")).toEqual([
       expect.stringContaining("Bonn"),
@@ -220,7 +220,7 @@ describe("calls that are the answer", () => {
     expect([none.result, await failureOf(none.id)]).toEqual(["fell", ["TOOL_NOT_CALLED"]]);
   });
 
-  it("raw: the calls as they were written, and nothing is performed", async () => {
+  it("in mode raw return the calls as the model wrote them, and no tool runs", async () => {
     const ended = await run(prompting("Weather of two cities?", { toolUse: "raw" }));
     expect(JSON.parse(ended.result ?? "")).toMatchObject([
       { name: "weather", arguments: { city: "Bonn" } },
@@ -234,7 +234,7 @@ describe("calls that are the answer", () => {
   });
 });
 
-describe("a tool that the workflow asks for", () => {
+describe("a tool call of the workflow", () => {
   const asking = (tool: string, given: string): Program =>
     program(
       {
@@ -250,7 +250,7 @@ describe("a tool that the workflow asks for", () => {
       { tools },
     );
 
-  it("gives its result; its failure is the activity's", async () => {
+  it("returns its result, and its failure is the activity's failure", async () => {
     const ended = await run(asking("weather", '{"city":"Ulm"}'));
     expect(ended).toMatchObject({
       status: "success",
@@ -274,7 +274,7 @@ describe("a tool that the workflow asks for", () => {
   });
 });
 
-it("a CodeMentor workflow offers tools by its front matter", async () => {
+it("a CodeMentor workflow lists its tools in its front matter", async () => {
   const tool = `{ description: Weather., url: "${server.url}/weather", schema: { type: object, properties: { city: { type: string } } }, repeat: safe }`;
   const slow = tool.replace("/weather", "/slow");
   const text = workflow('START --> PROMPT_A["Prompt: User A"] --> SUCCESS', { "User A": "Weather of two cities?" });
@@ -286,7 +286,7 @@ it("a CodeMentor workflow offers tools by its front matter", async () => {
   expect((await toolCallsOf(ended.id)).map(({ state }) => state)).toEqual(["done", "done"]);
 });
 
-it("what a tool gave is found for the same reply alone, not for another one at its place", async () => {
+it("a tool's result is reused for the same reply only, not for another reply at the same position", async () => {
   const ended = await run(prompting("Weather of two cities?"));
   const { rows } = await mill.store.database.calm.query<{ id: number; claim: number; hash: string }>(
     `update activities a set state = 'claimed' from calls c
@@ -301,12 +301,12 @@ it("what a tool gave is found for the same reply alone, not for another one at i
     beginToolCall(mill.store.database, root, { ...key, requestHash }, { ...other, retried });
   expect(await begin(hash, false)).toMatchObject({ is: "done", result: expect.stringContaining("Bonn") });
   expect(await begin("another", false)).toEqual({ is: "begun" });
-  // Nobody knows what came of it, but who tried to begin it and did not hear.
+  // The outcome is unknown. A worker tried to start it and got no answer.
   expect(await begin("another", false)).toEqual({ is: "unknown" });
   expect(await begin("another", true)).toEqual({ is: "begun" });
 });
 
-it("a run whose prompt failed by itself is forked: what a tool did is not done again where the same is asked for", async () => {
+it("a fork of a run whose prompt failed does not repeat tool calls that are requested again", async () => {
   const failing = async (path: string, repeat: "safe" | "never") => {
     const { repeat: _, ...weather } = tools.weather as HttpTool;
     const own: Tool = { ...weather, url: server.url + path, ...(repeat === "safe" ? { repeat } : {}) };
@@ -325,7 +325,7 @@ it("a run whose prompt failed by itself is forked: what a tool did is not done a
     const second = await mill.ended(forked.runId);
     const ends = [first, second].map(({ status, reason }) => [status, reason?.code]);
     expect(ends).toEqual(Array(2).fill(["failed", "TOOL_ROUNDS_EXHAUSTED"]));
-    // The model is asked anew.
+    // The model gets a new request.
     expect(mill.requests().length - before).toBe(2);
     return server.requests(path).length;
   };
@@ -333,7 +333,7 @@ it("a run whose prompt failed by itself is forked: what a tool did is not done a
   expect(await failing("/failing/safe", "safe")).toBe(2);
 });
 
-describe("a run that was cancelled while tools were at work", () => {
+describe("a run that was cancelled during tool calls", () => {
   const asking = (own: Record<string, Tool>): Program => {
     const ask: Prompt = {
       kind: "prompt",
@@ -353,7 +353,7 @@ describe("a run that was cancelled while tools were at work", () => {
     return created.runId;
   }
 
-  it("is forked with what tools gave: one that is not safe to repeat is not performed again", async () => {
+  it("is forked with the results of its tools, and a tool that is not safe to repeat is not called again", async () => {
     const slow: Tool = { ...(tools.slow as HttpTool), url: `${server.url}/slowest` };
     const runId = await start({ weather: unsafe("/once", 5_000), slow });
     await expect.poll(async () => (await toolCallsOf(runId)).map(({ state }) => state)).toEqual(["done", "begun"]);
@@ -364,12 +364,12 @@ describe("a run that was cancelled while tools were at work", () => {
     expect(server.requests("/once")).toHaveLength(1);
     expect((await toolCallsOf(forked.runId)).map(({ name, attempt, state }) => [name, attempt, state])).toEqual([
       ["weather", 0, "done"],
-      // What was in flight is asked for again: an attempt of its own.
+      // The open request is repeated as another attempt.
       ["slow", 2, "done"],
     ]);
   });
 
-  it("leaves none at work, and what came of one that is not safe to repeat stays unknown", async () => {
+  it("stops its tools, and the outcome of one that is not safe to repeat stays unknown", async () => {
     const runId = await start({ weather: unsafe("/stuck", 60_000), slow: tools.slow as Tool });
     await expect.poll(() => server.requests("/stuck").length).toBe(1);
     expect(stuck).toEqual(["open"]);
@@ -379,7 +379,7 @@ describe("a run that was cancelled while tools were at work", () => {
   });
 });
 
-it("tool calls go with their run", async () => {
+it("tool calls are deleted with their run", async () => {
   const ended = await run(prompting("Weather of two cities?"));
   expect(ended.tools).toHaveLength(2);
   const { runs } = mill.store.as(defaultTenant);

@@ -1,4 +1,4 @@
-/** Budgets over random trees of runs: calls reserve, end and are refused in any order, and no run's limit is passed. */
+/** Budgets over random trees of runs: calls reserve, end and are refused in any order, and no run exceeds its limit. */
 
 import { openRunBudget } from "@markmill/store/machine";
 import fc from "fast-check";
@@ -7,7 +7,7 @@ import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { defaultTenant, openStore, releaseReservation, type Store, settleReservation } from "../support/store.ts";
 
 let database: TestDatabase;
-/** Two processes with nothing in common but the database. */
+/** Two processes that share only the database. */
 let stores: readonly [Store, Store];
 beforeAll(async () => {
   database = await freshDatabase();
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 const cap = fc.option(fc.integer({ min: 0, max: 400 }), { freq: 2 });
-/** `parent`: of those before it. `aside`: of its money, for its handlers. */
+/** `parent`: an earlier run. `aside`: the part of its money for its handlers. */
 const runs = fc.array(fc.record({ parent: fc.nat(20), money: cap, tokens: cap, characters: cap, aside: fc.nat(60) }), {
   minLength: 1,
   maxLength: 7,
@@ -42,7 +42,7 @@ const calls = fc.array(
 
 let drawn = 0;
 
-it("what is spent and reserved below a run is never more than the limit of any run on the way up", async () => {
+it("spent and reserved costs below a run never exceed the limit of any run above", async () => {
   await fc.assert(
     fc.asyncProperty(runs, calls, async (tree, asked) => {
       drawn += 1;

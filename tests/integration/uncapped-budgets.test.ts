@@ -1,4 +1,4 @@
-/** Budgets without a cap and endpoints without limits: calls do not wait for each other, and a cap that is set later holds from then on. */
+/** Budgets and endpoints without limits: calls do not wait for each other, and a limit that is set later applies from then on. */
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { writeBudgetCap } from "../../packages/store/src/money/budgets.ts";
@@ -66,7 +66,7 @@ const reply = (of: CallRef, by = store.database) =>
     },
   );
 
-/** A transaction that stands still between two lines, through which the store's own statements go. */
+/** A transaction that pauses between two statements, and through which the store sends its own statements. */
 async function standing(act: (by: Database, client: pg.Client) => Promise<unknown>): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: database.url, options: "-c search_path=markmill,public" });
   await client.connect();
@@ -94,7 +94,7 @@ const waits = async (work: Promise<unknown>): Promise<boolean> => {
   return false;
 };
 
-describe("a budget without a cap", () => {
+describe("a budget without a limit", () => {
   it("is not written by calls, which do not wait for each other's commits", async () => {
     const before = await row();
     const go = await standing(async (by) => {
@@ -111,7 +111,7 @@ describe("a budget without a cap", () => {
     expect(after).toEqual(before);
   });
 
-  it("with a cap calls do wait for each other", async () => {
+  it("is different from one with a limit, where calls wait for each other", async () => {
     await caps.set(id, 1_000);
     const go = await standing((by) => reserve(by, call(1), [id], want));
     const other = reserve(store.database, call(2), [id], want);
@@ -121,7 +121,7 @@ describe("a budget without a cap", () => {
     expect(await total()).toEqual({ spent: nothing, reserved: { nanodollars: 120, tokens: 12 } });
   });
 
-  it("holds one reservation per call however often it is asked for, settles it once, or lets it go", async () => {
+  it("holds one reservation per call however often it is requested, and books or releases it once", async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => reserve(store.database, call(), [id], want)));
     expect(new Set(all.map(({ kind }) => kind))).toEqual(new Set(["reserved"]));
     expect(await total()).toEqual({ spent: nothing, reserved: want });
@@ -134,7 +134,7 @@ describe("a budget without a cap", () => {
     expect(await total()).toEqual({ spent: cost, reserved: nothing });
   });
 
-  it("what a lost worker left is settled as spent by the next holder, or by the supervisor", async () => {
+  it("books the reservations of a lost worker as spent, by the next holder or the supervisor", async () => {
     await reserve(store.database, call(1), [id], want);
     await settleReservation(store.database, { ...call(1), claim: 2 }, "reserved");
     expect(await total()).toEqual({ spent: want, reserved: nothing });
@@ -147,7 +147,7 @@ describe("a budget without a cap", () => {
     expect(await total()).toEqual({ spent: { nanodollars: 120, tokens: 12 }, reserved: nothing });
   });
 
-  it("its spendings are gathered into its row, once, while calls go on; those of a budget that is gone go", async () => {
+  it("collects its costs into its row once, while calls continue, and costs of a deleted budget are deleted", async () => {
     for (const number of [1, 2, 3]) {
       await reserve(store.database, call(number), [id], want);
       await reply(call(number));
@@ -164,8 +164,8 @@ describe("a budget without a cap", () => {
   });
 });
 
-describe("a cap that is set later", () => {
-  it("counts what was spent and what is reserved, and calls under way are settled from it once", async () => {
+describe("a limit that is set later", () => {
+  it("counts spent and reserved costs once, and books open calls from then on", async () => {
     for (const number of [1, 2, 3, 4]) await reserve(store.database, call(number), [id], want);
     await reply(call(1));
     await caps.set(id, 250);
@@ -182,7 +182,7 @@ describe("a cap that is set later", () => {
     expect(await reserve(store.database, call(6), [id], want)).toMatchObject({ kind: "refused" });
   });
 
-  it("waits for a call that reserves at this moment, and counts it", async () => {
+  it("waits for a call that is reserving, and counts it", async () => {
     const go = await standing((by) => reserve(by, call(1), [id], want));
     const set = caps.set(id, 100);
     expect(await waits(set)).toBe(true);
@@ -192,7 +192,7 @@ describe("a cap that is set later", () => {
     expect(await reserve(store.database, call(2), [id], want)).toMatchObject({ kind: "refused" });
   });
 
-  it("holds for a call that came while it was being set", async () => {
+  it("applies to a call that arrived while it was being set", async () => {
     const go = await standing((_, client) =>
       writeBudgetCap(client, defaultTenant, id, { nanodollars: 50, tokens: null }),
     );
@@ -203,7 +203,7 @@ describe("a cap that is set later", () => {
     expect(await total()).toEqual({ spent: nothing, reserved: nothing });
   });
 
-  it("waits for a reply that is stored at this moment, and counts what it cost", async () => {
+  it("waits for a reply that is being stored, and counts its cost", async () => {
     await reserve(store.database, call(1), [id], want);
     const go = await standing((by) => reply(call(1), by));
     const set = caps.set(id, 100);
@@ -214,7 +214,7 @@ describe("a cap that is set later", () => {
     expect(await total()).toEqual({ spent: cost, reserved: nothing });
   });
 
-  it("takes over a reservation whose reply came while it was being set", async () => {
+  it("takes over a reservation whose reply arrived while it was being set", async () => {
     await reserve(store.database, call(1), [id], want);
     const go = await standing((_, client) =>
       writeBudgetCap(client, defaultTenant, id, { nanodollars: 90, tokens: null }),
@@ -227,7 +227,7 @@ describe("a cap that is set later", () => {
     expect(await total()).toEqual({ spent: cost, reserved: nothing });
   });
 
-  it("and is taken away again, and set again, leaves nothing out and counts nothing twice", async () => {
+  it("loses and doubles nothing when it is removed and set again", async () => {
     await reserve(store.database, call(1), [id], want);
     await caps.set(id, 1_000);
     await reserve(store.database, call(2), [id], want);
@@ -241,7 +241,7 @@ describe("a cap that is set later", () => {
     expect(await total()).toEqual({ spent: { nanodollars: 120, tokens: 15 }, reserved: nothing });
   });
 
-  it("set before the transaction that sets it ends in kill -9, is no cap, and nothing is counted", async () => {
+  it("does not exist, and counts nothing, if its transaction ends in kill -9", async () => {
     await reserve(store.database, call(1), [id], want);
     const client = new pg.Client({ connectionString: database.url, options: "-c search_path=markmill,public" });
     client.on("error", () => undefined);
@@ -255,7 +255,7 @@ describe("a cap that is set later", () => {
     await client.end().catch(() => undefined);
   });
 
-  it("beside a cap of the run's own: both hold, whichever of them comes and goes while hundreds of calls are under way", async () => {
+  it("applies beside a limit of the run, whichever is set or removed during hundreds of calls", async () => {
     const own = `run-${id}`;
     await openBudget(store.database, own, { nanodollars: 1_000_000, tokens: null }, "run");
     const stores = await Promise.all(Array.from({ length: 3 }, () => openStore({ url: database.url, migrate: false })));
@@ -275,7 +275,7 @@ describe("a cap that is set later", () => {
         }
       }
     };
-    // Once a cap is told to be set, what is used never rises beyond it, or beyond what was used at that moment.
+    // After a limit is set, the used amount never exceeds it, or the amount that was used at that moment.
     const setter = async () => {
       while (!over) {
         const used = ({ spent, reserved }: Pick<Budget, "spent" | "reserved">) =>
@@ -309,7 +309,7 @@ describe("an endpoint without limits", () => {
   const at = { tenant: defaultTenant, endpoint: "http://models.test/v1", model: "free" };
   const take = (taker: string) => takeRate(store.database, at, free, 100, taker);
 
-  it("is asked without a write, while others write its row, until it is paused", async () => {
+  it("is called without a write, while other endpoints' rows are written, until it is paused", async () => {
     expect(await take("a")).toEqual({ kind: "granted", waitMs: 0, probe: false });
     expect((await store.database.calm.query("select 1 from rates where model = 'free'")).rows).toEqual([]);
     await takeRate(store.database, at, { requestsPerMinute: 600, tokensPerMinute: null }, 1, "limited");

@@ -1,4 +1,4 @@
-// Servers that Markmill cannot work with are refused when a process starts, by name: before anything is written, and by every process.
+// Every process refuses unsuitable servers by name at its start, before it writes anything.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -43,7 +43,7 @@ async function tell(url: string, ...statements: readonly string[]): Promise<void
 
 const openAt = async (url: string, migrate = true) => await (await openStore({ url, migrate })).close();
 
-describe("on Postgres", () => {
+describe("unsuitable Postgres servers", () => {
   it.each([true, false])("a database whose sessions are read-only is refused (migrate: %s)", async (migrate) => {
     await tell(database.url, `alter database "${database.name}" set default_transaction_read_only = on`);
     try {
@@ -99,7 +99,7 @@ describe("on Postgres", () => {
     await newer.drop();
   });
 
-  it("a database without tables is refused where none may be made", async () => {
+  it("a database without tables is refused where no tables may be created", async () => {
     const empty = await freshDatabase();
     const store = await openStore({ url: empty.url, migrate: false });
     await expect(store.as("default").runs.list({})).rejects.toMatchObject({ code: "STORE_SCHEMA_MISSING" });
@@ -118,10 +118,10 @@ describe("on Postgres", () => {
 });
 
 const pgbouncer = await findPgBouncer("Postgres behind a connection pooler");
-describe.skipIf(pgbouncer === null)("on Postgres behind PgBouncer", () => {
+describe.skipIf(pgbouncer === null)("PgBouncer before Postgres", () => {
   const ignoring =
     "ignore_startup_parameters=extra_float_digits,options,statement_timeout,idle_in_transaction_session_timeout";
-  /** From 1.21 on it keeps prepared statements apart, whatever session they are run in. */
+  /** Since 1.21 PgBouncer keeps prepared statements apart, in any session. */
   const preparing = Number(pgbouncer?.version.split(".")[1]) >= 21 ? ["max_prepared_statements=100"] : [];
 
   it.each([
@@ -133,7 +133,7 @@ describe.skipIf(pgbouncer === null)("on Postgres behind PgBouncer", () => {
     if (pgbouncer === null) return;
     const pooler = await startPgBouncer(pgbouncer, postgres, mode, more);
     try {
-      // The second one finds sessions that are open already.
+      // The second process meets sessions that are already open.
       for (const _ of [1, 2]) {
         await expect(openAt(pooler.url("markmill"))).rejects.toMatchObject({
           code: "STORE_POOLER",
@@ -161,7 +161,7 @@ describe.skipIf(pgbouncer === null)("on Postgres behind PgBouncer", () => {
       try {
         const { status, variables } = await mill.run({ "main.wf.md": greeting });
         expect([status, variables.RESULT]).toEqual(["success", "done"]);
-        // What /health/ready asks.
+        // This is the check of /health/ready.
         await mill.store.probe();
         const { rows } = await mill.store.database.hot.query(
           "select current_setting('search_path') as path, current_setting('enable_seqscan') as scan, current_setting('statement_timeout') as most",
@@ -175,8 +175,8 @@ describe.skipIf(pgbouncer === null)("on Postgres behind PgBouncer", () => {
   );
 });
 
-describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue")))("on Redis", () => {
-  it("a cluster of three nodes is refused by a process that needs the queue and by one that can do without", async () => {
+describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue")))("unsuitable Redis servers", () => {
+  it("a cluster of three nodes is refused by processes that need the queue and by those that can work without", async () => {
     const nodes = await Promise.all([0, 1, 2].map(() => startClusterNode()));
     const clients = nodes.map(({ url }) => new Redis(url));
     try {
@@ -258,7 +258,7 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
     }
   });
 
-  it("a server that is no Redis is refused", async () => {
+  it("a server that is not Redis is refused", async () => {
     const web = createServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     const port = await listen(web);
     try {
@@ -268,7 +268,7 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
     }
   });
 
-  it("a worker rests while a server refuses its requests, and goes on afterwards", async () => {
+  it("a worker rests while a server refuses its requests, and continues afterwards", async () => {
     const server = await freshRedis();
     const redis = new Redis(server.url);
     const errors: string[] = [];
@@ -285,7 +285,7 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
       await redis.config("SET", "maxmemory", "1kb");
       await until(() => errors.includes("QUEUE_FULL"));
       await sleep(1_500);
-      // Without a rest they come by the thousand.
+      // Without a rest there would be thousands.
       expect(errors.length).toBeLessThan(50);
       await redis.config("SET", "maxmemory", "0");
       const spec = {
@@ -306,7 +306,7 @@ describe.skipIf(!(await redisAvailable("Redis servers that cannot keep the queue
     }
   });
 
-  it("a wrong password is an error of the start, also where the queue may be away", async () => {
+  it("a wrong password fails the start, also where the queue may be unreachable", async () => {
     const server = await freshRedis();
     const redis = new Redis(server.url);
     await redis.config("SET", "requirepass", "right");
@@ -361,7 +361,7 @@ async function startSentinel(watched: number) {
   };
 }
 
-/** Old binaries are not at hand: the server before it answers with another `server_version_num`, of the same length. */
+/** Old servers are not available. A proxy answers with another `server_version_num` of the same length. */
 async function pretendVersion(port: number, version: string) {
   const client = new pg.Client({ connectionString: postgres.url("postgres") });
   await client.connect();

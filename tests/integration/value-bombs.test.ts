@@ -1,4 +1,4 @@
-// Texts that explode, patterns that take for ever, states from the future, defects: each hurts its own run, and nobody else's.
+// Exploding texts, endless patterns, states of newer versions, defects: each one harms only its own run.
 import { readFile } from "node:fs/promises";
 import type { Node } from "@markmill/engine";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -25,10 +25,10 @@ import {
 import { chain, claimed, definition, onePrompt, only, perform, program, succeeded } from "./store-programs.ts";
 
 const redis = await redisAvailable("value bombs on Redis");
-/** The worker is what is tried here, whichever queue serves it; both in the soak. */
+/** The worker is tested here, on one queue backend, and in the soak on both. */
 const backends: Backend[] = redis ? (inject("thorough") ? ["redis", "postgres"] : ["redis"]) : ["postgres"];
 
-/** The worker's stated bound, of which an idle one takes about 130 MB. */
+/** The worker's documented memory bound. An idle worker uses about 130 MB. */
 const mostMegabytes = 700;
 
 describe.each(backends)("value bombs in one worker on the %s backend", (backend) => {
@@ -39,7 +39,7 @@ describe.each(backends)("value bombs in one worker on the %s backend", (backend)
   });
   afterAll(() => mill?.close());
 
-  it("fail with their codes, while their neighbours finish and the worker's memory stays below its bound", async () => {
+  it("fail with their codes, while other runs finish and the worker's memory stays below its bound", async () => {
     const worker = await mill.spawnWorker();
     const A = "x".repeat(1024 * 1024);
     const places = "{{A}}".repeat(600);
@@ -95,7 +95,7 @@ describe.each(backends)("value bombs in one worker on the %s backend", (backend)
   });
 });
 
-describe("in the store", () => {
+describe("errors inside the store", () => {
   let database: TestDatabase;
   let store: Store;
   beforeAll(async () => {
@@ -110,7 +110,7 @@ describe("in the store", () => {
   const end: Node = { kind: "end", outcome: "success" };
   const assign: Node = { kind: "assign", value: { from: "literal", text: "a" } };
 
-  it("a step that throws ends its own run, with a stable code; those that are committed with it go on", async () => {
+  it("a step that throws ends its own run with a stable code, and runs of the same commit continue", async () => {
     const defect = program({ n0: assign, n1: { kind: "assign", value: null } as unknown as Node, end }, [
       { from: "n0", to: "n1", on: "ok" },
       { from: "n1", to: "end", on: "ok" },
@@ -125,11 +125,11 @@ describe("in the store", () => {
     for (const { runId } of good)
       expect(await getRun(store.database, runId)).toMatchObject({ status: "doing", rev: 2 });
     expect((await replayRun(store.database, store.definitions, bad.runId)).differences).toEqual([]);
-    // Whatever is delivered again finds nothing to do.
+    // A repeated delivery finds nothing to do.
     expect((await store.claim(only(bad.jobs))).kind).toBe("stale");
   });
 
-  it("a defect in a called run does not keep its caller from ending", async () => {
+  it("a defect in a called run does not prevent its caller from ending", async () => {
     const caller = program({ call: { kind: "call", program: "callee" }, end }, [{ from: "call", to: "end", on: "ok" }]);
     const defect = program({ n0: assign, n1: { kind: "assign", value: null } as unknown as Node, end }, [
       { from: "n0", to: "n1", on: "ok" },
@@ -166,7 +166,7 @@ describe("in the store", () => {
       [runId],
     );
     expect(rows).toEqual([{ state: "ready", claim: 0, takeovers: 0 }]);
-    // As an old program wrote it: without a number.
+    // An old program wrote the state without a number.
     await store.database.calm.query("update runs set kept = $2 where id = $1", [
       runId,
       text.replace(/^\{"form":\d+,/, "{"),
@@ -175,8 +175,8 @@ describe("in the store", () => {
     await other.close();
   });
 
-  it("a watch survives what others notify, and hears what is ours", async () => {
-    // A database of its own: what other tests have committed is told late.
+  it("a watch survives foreign notifications, and receives our own", async () => {
+    // It has its own database, because commits of other tests are notified late.
     const alone = await freshDatabase();
     const notifier = await openStore({ url: alone.url });
     const notify = (channel: string, payload: string) =>
@@ -227,7 +227,7 @@ describe("in the store", () => {
     await alone.drop();
   });
 
-  it("blobs are kept by what names them, and go with it; no run is looked through for that", async () => {
+  it("blobs are kept by their references and deleted with the last one, without reading runs", async () => {
     const ask = async (text: string) => (await store.database.calm.query(text)).rows;
     const hash = await saveBlob(store, Buffer.from("a submission"));
     const { runId } = await createRun(store, {
@@ -258,7 +258,7 @@ describe("in the store", () => {
     expect(await loadBlob(store, hash)).toBeNull();
   });
 
-  it("ceilings hold whatever a workflow and a request say", async () => {
+  it("ceilings apply whatever a workflow and a request contain", async () => {
     const ceilings = { ...defaultCeilings, steps: 3, runsPerRoot: 2, depth: 1, blobBytes: 10, valueCharacters: 2_000 };
     const small = await openStore({ url: database.url, worker: "small", ceilings });
     const long = await createRun(small, { definition: definition({ main: chain(9) }), caps: { steps: 1_000_000 } });
@@ -294,7 +294,7 @@ describe("in the store", () => {
     await small.close();
   });
 
-  it("each start of a process has a name of its own", async () => {
+  it("each start of a process has a unique name", async () => {
     const stores = await Promise.all([1, 2].map(() => openStore({ url: database.url })));
     expect(new Set(stores.map(({ worker }) => worker)).size).toBe(2);
     for (const one of stores) await one.close();
@@ -302,7 +302,7 @@ describe("in the store", () => {
 });
 
 describe("a tree of runs", () => {
-  it("has no more of them than the operator allows", async () => {
+  it("contains no more runs than the operator allows", async () => {
     const mill = await startMill({
       backend: "postgres",
       script: 'rules: [{ when: { pattern: "." }, reply: "x" }]',

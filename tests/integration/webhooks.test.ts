@@ -1,4 +1,4 @@
-// Webhooks over real HTTP: signed, retried, logged, and held to the address rules of tools.
+// Webhooks over real HTTP: signed, retried, logged, and limited to the addresses that tools may reach.
 import { createHmac } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -63,7 +63,7 @@ beforeEach(async () => {
 });
 
 const look = () => tellWebhooks(mill.store.database, loopback.send, () => Date.now());
-/** What waits for its next attempt is due now. */
+/** Makes deliveries that wait for their next attempt due now. */
 const hurry = () => mill.store.database.calm.query("update webhook_deliveries set next_at = clock_timestamp()");
 
 async function makeWebhook(events: readonly ("run.ended" | "batch.ended" | "ask.opened" | "grade.released")[]) {
@@ -73,7 +73,7 @@ async function makeWebhook(events: readonly ("run.ended" | "batch.ended" | "ask.
   return { owner, id: made.id };
 }
 
-it("tells of ended runs and batches, opened questions and released grades, each once and signed", async () => {
+it("webhooks report ended runs and batches, opened questions and released grades, each once and signed", async () => {
   const { owner, id } = await makeWebhook(["run.ended", "batch.ended", "ask.opened", "grade.released"]);
   const files = { "a.wf.md": workflow('  START --> ASK_B["ASK: What now?"] --> SUCCESS') };
   const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files } });
@@ -92,7 +92,7 @@ it("tells of ended runs and batches, opened questions and released grades, each 
   expect(types).toEqual(["ask.opened", "batch.ended", "grade.released", "run.ended", "run.ended", "run.ended"]);
   expect(received.every(({ signed }) => signed)).toBe(true);
   expect(new Set(received.map((one) => one.id)).size).toBe(6);
-  // As the OpenAPI document says, without a field that it does not know.
+  // The payload conforms to the OpenAPI document and has no unknown field.
   for (const { type, whole } of received) {
     expect(webhookBodies[type as keyof typeof webhookBodies].parse(whole), type).toEqual(whole);
   }
@@ -109,7 +109,7 @@ it("tells of ended runs and batches, opened questions and released grades, each 
   expect([...page.items, ...rest.items].map((one) => one.id)).toEqual(items.map((one) => one.id));
 });
 
-it("tries again under the same id until there is an answer of success, and logs what came", async () => {
+it("a webhook is sent again under the same id until it succeeds, and each response is logged", async () => {
   const { owner, id } = await makeWebhook(["run.ended"]);
   answers = [500, 302, 204];
   await owner.testWebhook({ params: { id } });
@@ -126,10 +126,10 @@ it("tries again under the same id until there is an answer of success, and logs 
   expect((await owner.listDeliveries({ params: { id } })).items).toMatchObject([{ state: "delivered", attempts: 3 }]);
 });
 
-it("sends again what was sent and not settled, under the same id, and gives up what is gone", async () => {
+it("a webhook is sent again under the same id after a crash before its result was stored, and status 410 ends it", async () => {
   const { owner, id } = await makeWebhook(["run.ended"]);
   const { id: delivery } = await owner.testWebhook({ params: { id } });
-  // The process dies after the answer, before it is noted.
+  // The process is killed after the answer and before the answer is stored.
   await expect(
     tellWebhooks(
       mill.store.database,
@@ -148,7 +148,7 @@ it("sends again what was sent and not settled, under the same id, and gives up w
   expect((await owner.listDeliveries({ params: { id } })).items).toMatchObject([{ state: "failed", status: 410 }]);
 });
 
-it("reaches no address that tools may not reach", async () => {
+it("webhooks reach no address that tools may not reach", async () => {
   const { owner, id } = await makeWebhook(["run.ended"]);
   await owner.testWebhook({ params: { id } });
   const strict = webhookSender([]);
@@ -160,7 +160,7 @@ it("reaches no address that tools may not reach", async () => {
   ]);
 });
 
-it("tells one that is disabled or deleted nothing, and another tenant's nothing of ours", async () => {
+it("a disabled or deleted webhook gets nothing, and no webhook gets anything of another tenant", async () => {
   const { owner, id } = await makeWebhook(["run.ended"]);
   const stranger = await api.client("owner", "other");
   const theirs = await stranger.createWebhook({ body: { url, events: ["run.ended"] } });
@@ -185,7 +185,7 @@ it("tells one that is disabled or deleted nothing, and another tenant's nothing 
   expect((await owner.listWebhooks()).items).toEqual([]);
 });
 
-it("tells a webhook that is enabled again nothing of the time in which it was disabled", async () => {
+it("a webhook that is enabled again gets nothing from the time in which it was disabled", async () => {
   const { owner, id } = await makeWebhook(["run.ended"]);
   const files = { "a.wf.md": workflow('  START --> SET_A["SET: A = 1"] --> SUCCESS') };
   const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files } });
@@ -204,7 +204,7 @@ it("tells a webhook that is enabled again nothing of the time in which it was di
   expect(received.map(({ data }) => data.id)).toEqual([later]);
 });
 
-it("is told of a run and of a batch that are deleted as soon as they have ended", async () => {
+it("a webhook reports a run and a batch that are deleted as soon as they have ended", async () => {
   const { owner } = await makeWebhook(["run.ended", "batch.ended"]);
   const files = { "a.wf.md": workflow('  START --> SET_A["SET: A = 1"] --> SUCCESS') };
   const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files } });
@@ -221,7 +221,7 @@ it("is told of a run and of a batch that are deleted as soon as they have ended"
   expect(received.map(({ data }) => data.id)).toEqual(expect.arrayContaining([run.id, batch.id]));
 });
 
-it("serves other webhooks while the address of one does not answer", async () => {
+it("webhooks are sent to other addresses while one address does not answer", async () => {
   const slow = await makeWebhook(["run.ended"]);
   const quick = await makeWebhook(["run.ended"]);
   const answer = Promise.withResolvers<void>();
@@ -252,7 +252,7 @@ it("serves other webhooks while the address of one does not answer", async () =>
   expect(items).toMatchObject([{ state: "delivered", attempts: 1 }]);
 });
 
-it("takes the status as the answer of a server whose text never ends", async () => {
+it("a webhook uses the status as the answer of a server whose body never ends", async () => {
   const endless = createServer((_, response) => {
     response.writeHead(200);
     response.write("thank you");

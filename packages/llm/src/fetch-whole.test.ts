@@ -2,109 +2,38 @@
 import { execFile, execFileSync } from "node:child_process";
 import { getEventListeners } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from "node:net";
+import { createServer as createNetServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { connections } from "./connections.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { createWholeFetch } from "./fetch-whole.ts";
 import { fetchWithoutTimeouts } from "./fetch-without-timeouts.ts";
 import { guardedFetch } from "./guarded-fetch.ts";
 import { type InSlot, type ModelSlot, noLimit } from "./model-slot.ts";
+import {
+  both,
+  closeServers,
+  closing,
+  type Fetch,
+  idle,
+  listening,
+  MAX,
+  outcome,
+  post,
+  serve,
+  serveBytes,
+  serveRaw,
+  told,
+} from "./testing-whole-fetch.ts";
 
 vi.mock("./fetch-without-timeouts.ts", { spy: true });
 
-const MAX = 100_000;
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  vi.restoreAllMocks();
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-async function listening(server: Server, scheme = "http"): Promise<string> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket)).on("error", () => undefined);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closing.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat`;
-}
-
-const serve = async (listener: RequestListener) => await listening(createServer(listener));
-
-const serveBytes = async (bytes: string | Buffer, headers: Record<string, string | number> = {}, status = 200) =>
-  await serve((_, response) =>
-    response.writeHead(status, { "content-type": "application/json", ...headers }).end(bytes),
-  );
-
-/** Sends raw bytes, once per connection, as soon as a whole request has arrived. */
-async function serveRaw(answer: (socket: Socket, turn: number) => void): Promise<string> {
-  const server = createNetServer((socket) => {
-    let seen = "";
-    let turn = 0;
-    socket.on("data", (data) => {
-      seen += data.toString("latin1");
-      if (!seen.endsWith(BODY)) return;
-      seen = "";
-      turn += 1;
-      answer(socket, turn);
-    });
-  });
-  return await listening(server);
-}
-
-const BODY = '{"messages":[]}';
-const post = (more: RequestInit = {}): RequestInit => ({
-  method: "POST",
-  headers: new Headers({ "content-type": "application/json", authorization: "Bearer secret", "user-agent": "test" }),
-  body: BODY,
-  ...more,
-});
-
-type Fetch = typeof fetch;
-
-/** undici considers a connection free one turn of the event loop after the end of its reply. */
-const idle = async () => await new Promise((resolve) => setTimeout(resolve, 20));
-
-/** Everything by which the library and the failure translation could distinguish two replies. */
-async function outcome(ask: Fetch, url: string, init = post()): Promise<unknown> {
-  try {
-    const response = await ask(url, init);
-    const { status, statusText, ok } = response;
-    const said = { status, statusText, ok, type: response.headers.get("content-type") };
-    return { ...said, text: await response.text().catch(told) };
-  } catch (error) {
-    return told(error);
-  }
-}
-
-function told(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  const cause = error.cause === undefined ? {} : { cause: told(error.cause) };
-  return { kind: error.constructor.name, name: error.name, message: error.message, code, ...cause };
-}
-
-/** The result of both functions, which must be the same. The test also checks that ours did not use fetch. */
-async function both(url: string, init: () => RequestInit = post, maxBytes = MAX): Promise<unknown> {
-  const expected = await outcome(guardedFetch(maxBytes), url, init());
-  vi.mocked(fetchWithoutTimeouts).mockClear();
-  const found = await outcome(createWholeFetch(maxBytes), url, init());
-  expect(fetchWithoutTimeouts).not.toHaveBeenCalled();
-  expect(found).toEqual(expected);
-  return found;
-}
+afterEach(closeServers);
 
 describe("a request of createWholeFetch equals the request of fetch", () => {
   const listener = (seen: unknown[]) => (request: IncomingMessage, response: ServerResponse) => {
@@ -668,90 +597,5 @@ describe("a request with a slot", () => {
       expect(await (await ask(url, inSlot(slot))).text(), what).toBe("{}");
       expect(begin, what).toHaveBeenCalledTimes(1);
     }
-  });
-});
-
-describe("requests that createWholeFetch passes to fetch", () => {
-  const fetched = vi.mocked(fetchWithoutTimeouts);
-  beforeEach(() => {
-    fetched.mockClear();
-  });
-
-  it.each([301, 302, 303, 307, 308])(
-    "a redirect (%i): later requests go directly to fetch, and another host never gets the key",
-    async (status) => {
-      const seen: [string, IncomingMessage["headers"]][] = [];
-      const there = await serve((request, response) => {
-        seen.push([`there ${request.method}`, request.headers]);
-        response.writeHead(200, { "content-type": "application/json" }).end('"moved"');
-      });
-      const here = await serve((request, response) => {
-        seen.push([`here ${request.method}`, request.headers]);
-        response.writeHead(status, { location: there }).end();
-      });
-      const ask = createWholeFetch(MAX);
-      for (let turn = 0; turn < 2; turn++) expect(await outcome(ask, here)).toMatchObject({ text: '"moved"' });
-      const last = status < 304 ? "there GET" : "there POST";
-      expect(seen.map(([what]) => what)).toEqual(["here POST", "here POST", last, "here POST", last]);
-      for (const [what, { authorization }] of seen) {
-        expect(authorization).toBe(what.startsWith("here") ? "Bearer secret" : undefined);
-      }
-      expect(fetched).toHaveBeenCalledTimes(2);
-    },
-  );
-
-  it("an endless redirect, or one to an invalid address", async () => {
-    const round = await serve((request, response) => response.writeHead(307, { location: request.url }).end());
-    const found = await outcome(createWholeFetch(MAX), round);
-    expect(found).toMatchObject({ message: "fetch failed", cause: { message: "redirect count exceeded" } });
-    const file = await serve((_, response) => response.writeHead(307, { location: "file:///etc/passwd" }).end());
-    expect(await outcome(createWholeFetch(MAX), file)).toMatchObject({ message: "fetch failed" });
-  });
-
-  it.each([407, 421])("a request answered with status %i, but not the next request", async (status) => {
-    let requests = 0;
-    const url = await serve((_, response) => {
-      requests += 1;
-      response.writeHead(requests === 1 ? status : 200, { "content-type": "application/json" }).end("{}");
-    });
-    const ask = createWholeFetch(MAX);
-    expect(await outcome(ask, url)).toMatchObject({ status: 200 });
-    expect(await outcome(ask, url)).toMatchObject({ status: 200 });
-    expect(requests).toBe(3);
-    expect(fetched).toHaveBeenCalledTimes(1);
-  });
-
-  it.each<[string, RequestInit]>([
-    ["another method", { method: "GET", body: null }],
-    ["a body that is bytes", { body: new TextEncoder().encode(BODY) }],
-    ["an option of fetch", { redirect: "error" }],
-  ])("a call with %s", async (_, more) => {
-    const url = await serveBytes("{}");
-    expect(await outcome(createWholeFetch(MAX), url, post(more))).toMatchObject({ text: "{}" });
-    expect(fetched).toHaveBeenCalledTimes(1);
-  });
-
-  it.each(["http://me:secret@127.0.0.1:1/", "nowhere", "file:///etc/passwd", "http://127.0.0.1:1/?"])(
-    "a call to the address %s",
-    async (url) => {
-      expect(await outcome(createWholeFetch(MAX), url)).toEqual(await outcome(guardedFetch(MAX), url));
-      expect(fetched).toHaveBeenCalledTimes(2);
-    },
-  );
-});
-
-describe("the dispatcher", () => {
-  it("that refuses, by a throw or by its handler", async () => {
-    const dispatch = vi.spyOn(connections, "dispatch").mockImplementation(() => {
-      throw new Error("closed");
-    });
-    const expected = { kind: "TypeError", message: "fetch failed", cause: { message: "closed" } };
-    expect(await both("http://127.0.0.1:8080/")).toMatchObject(expected);
-    const controller = { aborted: false, paused: false, reason: null, abort() {}, pause() {}, resume() {} };
-    dispatch.mockImplementation((_, handler) => {
-      handler.onResponseError?.(controller, new Error("closed"));
-      return true;
-    });
-    expect(await both("http://127.0.0.1:8080/")).toMatchObject(expected);
   });
 });

@@ -1,70 +1,21 @@
-import { createServer, type RequestListener, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { formatFinding } from "./finding.ts";
-import { builtInCatalogue } from "./model-catalogue.ts";
-import { type CallOptions, createModelClient, type ModelClientOptions } from "./model-client.ts";
-import { ModelFailure } from "./model-failure.ts";
-import type { ModelRequest } from "./model-request.ts";
+import type { ModelFailure } from "./model-failure.ts";
 import { type ModelSlot, noLimit } from "./model-slot.ts";
-import { parseScript } from "./script.ts";
-import { type ScriptedModel, startScriptedModel } from "./scripted-server.ts";
+import {
+  ask,
+  client,
+  closeServers,
+  failureOf,
+  open,
+  serve,
+  serveBody,
+  serveRaw,
+  ways,
+} from "./testing-model-client.ts";
 
-const open: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const thing of open.splice(0)) await thing.close();
-});
-
-async function serve(yaml: string, apiKey?: string): Promise<ScriptedModel> {
-  const reading = parseScript(yaml, "script.yaml");
-  if (!reading.ok) throw new Error(reading.findings.map(formatFinding).join("\n"));
-  const model = await startScriptedModel({ script: reading.script, ...(apiKey === undefined ? {} : { apiKey }) });
-  open.push(model);
-  return model;
-}
-
-/** For answers that no script can give. */
-async function serveRaw(listener: RequestListener): Promise<string> {
-  const server: Server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  open.push({
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-}
-
-async function serveBody(body: string, { status = 200, contentType = "application/json" } = {}): Promise<string> {
-  return await serveRaw((_, response) => response.writeHead(status, { "content-type": contentType }).end(body));
-}
-
-const client = (baseUrl: string, more: Partial<ModelClientOptions> = {}) =>
-  createModelClient({ baseUrl, apiKey: "sk-test-key", catalogue: builtInCatalogue, ...more });
-
-const ask = (content: string, more: Partial<ModelRequest> = {}): ModelRequest => ({
-  model: "scripted",
-  messages: [{ role: "user", content }],
-  settings: {},
-  ...more,
-});
-
-async function failureOf(call: Promise<unknown>): Promise<ModelFailure> {
-  const error = await call.then(
-    (reply) => new Error(`no failure but ${JSON.stringify(reply)}`),
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof ModelFailure)) throw error;
-  return error;
-}
-
-/** Both ways to call; every fault must have the same result. */
-const ways: [string, CallOptions][] = [
-  ["whole", {}],
-  ["streamed", { onDelta: () => undefined }],
-];
+afterEach(closeServers);
 
 describe("a reply of the model client", () => {
   it("contains its usage, priced from the catalogue", async () => {
@@ -444,72 +395,6 @@ describe("a fault of the endpoint becomes a failure with its next step", () => {
   });
 });
 
-describe("keys, names and addresses of the model client", () => {
-  it("a wrong key parks the run, names the variable to set, and is not shown", async () => {
-    const { url } = await serve("default: { reply: x }", "the-right-key");
-    const failure = await failureOf(client(url).complete(ask("x")));
-    expect(failure).toMatchObject({ code: "MODEL_KEY_REFUSED", next: "park" });
-    expect(failure.message).toContain("OPENAI_API_KEY");
-    const echoing = await serveRaw((request, response) => {
-      response.writeHead(401, { "content-type": "application/json" });
-      response.end(JSON.stringify({ error: { message: `bad key ${request.headers.authorization}` } }));
-    });
-    expect((await failureOf(client(echoing).complete(ask("x")))).message).not.toContain("sk-test-key");
-  });
-
-  it("a missing key is accepted where none is needed, and named where one is", async () => {
-    const free = await serve("default: { reply: hello }");
-    const keyless = (baseUrl: string) => createModelClient({ baseUrl, catalogue: builtInCatalogue });
-    await expect(keyless(free.url).complete(ask("x"))).resolves.toMatchObject({ text: "hello" });
-    const guarded = await serve("default: { reply: hello }", "the-right-key");
-    expect((await failureOf(keyless(guarded.url).complete(ask("x")))).code).toBe("MODEL_KEY_MISSING");
-    const unset = createModelClient({ catalogue: builtInCatalogue });
-    expect((await failureOf(unset.complete(ask("x")))).code).toBe("MODEL_KEY_MISSING");
-  });
-
-  it("a model without a price is refused before anything is sent", async () => {
-    const { url, requests } = await serve("default: { reply: x }");
-    const failure = await failureOf(client(url).complete(ask("x", { model: "unheard-of" })));
-    expect(failure).toMatchObject({ code: "MODEL_NOT_IN_CATALOGUE", next: "hold" });
-    expect(requests()).toEqual([]);
-  });
-
-  it("an invalid address is refused at once", () => {
-    expect(() => client("localhost:8080/v1")).toThrow(/OPENAI_BASE_URL.*localhost:8080/);
-    expect(() => client("not a url")).toThrow(ModelFailure);
-  });
-
-  it("a key or address whose secret an error could show is refused without showing it", async () => {
-    const refusal = (make: () => unknown) => {
-      try {
-        make();
-      } catch (error) {
-        if (error instanceof ModelFailure) return error;
-      }
-      throw new Error("not refused");
-    };
-    const key = refusal(() => client("http://127.0.0.1/v1", { apiKey: "hidden\nsecret" }));
-    const address = refusal(() => client("http://me:secret@127.0.0.1/v1"));
-    expect([key.code, address.code]).toEqual(["MODEL_KEY_REFUSED", "MODEL_URL_INVALID"]);
-    expect(key.message + address.message).not.toContain("secret");
-  });
-
-  it("a key with a line end works without the line end", async () => {
-    const { url } = await serve("default: { reply: hello }", "the-right-key");
-    await expect(client(url, { apiKey: "the-right-key\n" }).complete(ask("x"))).resolves.toMatchObject({
-      text: "hello",
-    });
-    expect((await failureOf(client(url, { apiKey: " " }).complete(ask("x")))).code).toBe("MODEL_KEY_MISSING");
-  });
-
-  it("an address without the API path is named in the failure", async () => {
-    const { url } = await serve("default: { reply: x }");
-    const failure = await failureOf(client(url.replace("/v1", "")).complete(ask("x")));
-    expect(failure.code).toBe("MODEL_NOT_FOUND");
-    expect(failure.message).toContain("OPENAI_BASE_URL");
-  });
-});
-
 describe("a reply without readable content", () => {
   it.each(["empty", "'null'", "blank", "tool-calls", "reasoning"])(
     "of kind %s is an empty reply with its usage",
@@ -599,133 +484,5 @@ describe("an error status of the endpoint", () => {
   it("gives a one-line reason for the waiting run", async () => {
     const url = await serveBody(JSON.stringify({ error: { message: "slow\ndown" } }), { status: 429 });
     expect((await failureOf(client(url).complete(ask("x")))).reason).toBe("429 slow down");
-  });
-});
-
-describe("the API key in texts of the endpoint", () => {
-  const key = "sk-proj/0123+456789abcdef";
-  const spellings = [key, encodeURIComponent(key), key.slice(0, 18)];
-
-  it.each(spellings)("is removed from a failure, even at a cut: %s", async (spelling) => {
-    for (const pad of [0, 470, 480, 490, 495]) {
-      const message = `${"x".repeat(pad)} ${spelling} ${"y".repeat(300)}`;
-      const url = await serveBody(JSON.stringify({ error: { message } }), { status: 401 });
-      const failure = await failureOf(client(url, { apiKey: key }).complete(ask("x")));
-      for (const text of [failure.message, failure.reason]) {
-        for (let at = 0; at + 12 <= spelling.length; at++) expect(text).not.toContain(spelling.slice(at, at + 12));
-      }
-    }
-  });
-
-  it.each(spellings)("is removed from a reply: %s", async (spelling) => {
-    const message = { content: `You sent ${spelling}.`, reasoning: spelling };
-    const url = await serveBody(JSON.stringify({ model: spelling, choices: [{ message, finish_reason: "stop" }] }));
-    const reply = await client(url, { apiKey: key }).complete(ask("x"));
-    expect(JSON.stringify(reply)).not.toContain(spelling.slice(0, 12));
-    expect(reply.text).toMatch(/^You sent \*\*\*/);
-  });
-});
-
-describe("tools of a model request", () => {
-  const tools = [
-    {
-      name: "look_up",
-      description: "Looks a word up.",
-      schema: { type: "object", properties: { word: { type: "string" } } },
-    },
-  ];
-
-  it("are offered, and the model's tool calls are read, whole and streamed, together with its text", async () => {
-    const { url, requests } = await serve(`
-rules:
-  - when: { role: user, pattern: 'mean (\\w+)' }
-    reply: I look.
-    calls:
-      - { name: look_up, arguments: { word: "{{1}} and a text that is longer than one piece" } }
-      - { name: look_up, arguments: "not json", id: mine }
-`);
-    for (const [, how] of ways) {
-      const reply = await client(url).complete(ask("What does mean tide?", { tools }), how);
-      expect(reply).toMatchObject({ text: "I look.", finishReason: "tools" });
-      expect(reply.toolCalls).toEqual([
-        {
-          id: expect.stringMatching(/^call_\d+_1$/),
-          name: "look_up",
-          arguments: '{"word":"tide and a text that is longer than one piece"}',
-        },
-        { id: "mine", name: "look_up", arguments: "not json" },
-      ]);
-    }
-    expect(requests()[0]?.body).toMatchObject({
-      tools: [{ type: "function", function: { name: "look_up", parameters: tools[0]?.schema } }],
-    });
-  });
-
-  it("get their results sent back under the id of their call; with tool choice none the model must answer", async () => {
-    const { url, requests } = await serve("rules: [{ when: { role: tool, text: moon }, reply: The moon. }]");
-    const toolCalls = [{ id: "c1", name: "look_up", arguments: "{}" }];
-    const request: ModelRequest = {
-      model: "scripted",
-      settings: {},
-      tools,
-      toolChoice: "none",
-      messages: [
-        { role: "user", content: "x" },
-        { role: "assistant", content: "", toolCalls },
-        { role: "tool", content: "moon", callId: "c1" },
-      ],
-    };
-    expect(await client(url).complete(request)).toMatchObject({ text: "The moon.", finishReason: "stop" });
-    expect(requests()[0]?.body).toMatchObject({
-      tool_choice: "none",
-      messages: [
-        { role: "user" },
-        {
-          role: "assistant",
-          content: null,
-          tool_calls: [{ id: "c1", function: { name: "look_up", arguments: "{}" } }],
-        },
-        { role: "tool", tool_call_id: "c1", content: "moon" },
-      ],
-    });
-  });
-
-  it("are called in any form that endpoints send: no ids, the same id twice, objects, the protocol's first form", async () => {
-    const answers: [object, object[]][] = [
-      [
-        { tool_calls: [{ function: { name: "a", arguments: { x: 1 } } }, { id: "", function: { name: "b" } }] },
-        [
-          { id: "call_1", name: "a", arguments: '{"x":1}' },
-          { id: "call_2", name: "b", arguments: "" },
-        ],
-      ],
-      [
-        {
-          tool_calls: [
-            { id: "s", function: { name: "a", arguments: "{}" } },
-            { id: "s", function: { name: "b" } },
-            null,
-            7,
-          ],
-        },
-        [
-          { id: "s", name: "a", arguments: "{}" },
-          { id: "call_2", name: "b", arguments: "" },
-        ],
-      ],
-      [{ function_call: { name: "a", arguments: "{}" } }, [{ id: "call_1", name: "a", arguments: "{}" }]],
-    ];
-    for (const [message, calls] of answers) {
-      const url = await serveBody(JSON.stringify({ choices: [{ message, finish_reason: "tool_calls" }] }));
-      expect((await client(url).complete(ask("x", { tools }))).toolCalls).toEqual(calls);
-    }
-  });
-
-  it("may not stream arguments beyond the size limit of a reply", async () => {
-    const { url } = await serve(`default: { calls: [{ name: a, arguments: "${"x".repeat(5_000)}" }] }`);
-    const failure = await failureOf(
-      client(url, { maxReplyBytes: 2_000 }).complete(ask("x", { tools }), { onDelta: () => undefined }),
-    );
-    expect(failure.code).toBe("MODEL_REPLY_TOO_LARGE");
   });
 });
