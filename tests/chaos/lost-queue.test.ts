@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 describe.skipIf(!redis)("a lost Redis", () => {
-  it("after FLUSHALL in the middle of many runs: all finish, each activity committed once", async () => {
+  it("loses nothing after FLUSHALL in the middle of many runs: all finish, each activity committed once", async () => {
     const server = await freshRedis();
     mill = await startMill({ backend: "redis", script, redisUrl: server.url });
     const ids = await Promise.all(
@@ -52,7 +52,7 @@ describe.skipIf(!redis)("a lost Redis", () => {
     await server.stop();
   });
 
-  it("after FLUSHALL during a long call and a long command: neither is repeated, because their leases count", async () => {
+  it("causes no repetition after FLUSHALL during a long call and a long command, because their leases count", async () => {
     const server = await freshRedis();
     const slow = `rules: [{ when: { text: slow }, reply: "worth it", delay: 4500ms }]`;
     mill = await startMill({ backend: "redis", script: slow, redisUrl: server.url });
@@ -75,7 +75,7 @@ describe.skipIf(!redis)("a lost Redis", () => {
     await server.stop();
   });
 
-  it("that is down while runs are created: they are accepted at once, and run when it is back", async () => {
+  it("during the creation of runs delays them only: they are accepted at once, and run when Redis is back", async () => {
     const server = await freshRedis();
     mill = await startMill({ backend: "redis", script, redisUrl: server.url });
     await server.kill();

@@ -217,7 +217,7 @@ describe("a hostile request body", () => {
     }
   }, 120_000);
 
-  it("of 32 MiB of brackets from a reader delays no other caller", async () => {
+  it("with 32 MiB of brackets from a reader delays no other caller", async () => {
     const authorization = `Bearer ${await api.key(["reader"])}`;
     const parse = vi.spyOn(JSON, "parse");
     const response = await post("/v1/definitions/validate", "[".repeat(30 * 1024 * 1024), { authorization });
@@ -444,7 +444,7 @@ describe("a request that two servers could read differently", () => {
 });
 
 describe("event streams", () => {
-  it("of one key, or of one tenant with many keys, leave slots for all others", async () => {
+  it("use slots per key and per tenant, so that all other callers have slots left", async () => {
     const tight = await startApi(mill, { mostStreams: 12, mostStreamsOfTenant: 8, mostStreamsEach: 5 });
     const open: AbortController[] = [];
     /** A stream without a reference is closed by the garbage collector, and frees its slot. */

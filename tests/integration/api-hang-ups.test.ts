@@ -125,7 +125,7 @@ describe("a client that hangs up", () => {
     expect(await failures()).toEqual([]);
   });
 
-  it("during an upload is in the audit log with status 499", async () => {
+  it("leaves an audit log entry with status 499 if it hangs up during an upload", async () => {
     await cases["in the middle of a file"]?.();
     const owner = await api.client("owner");
     const outcomes = await until(async () => {

@@ -148,7 +148,7 @@ describe("a list of the API", () => {
     }
   });
 
-  it("of keys returns every key once over pages of one", async () => {
+  it("returns every key once over pages of one", async () => {
     const owner = await api.client("owner");
     for (const name of ["one", "two", "three"]) await owner.createKey({ body: { name, roles: ["reader"] } });
     const whole = await owner.listKeys();
@@ -199,7 +199,7 @@ describe("a list of the API", () => {
     expect(new Date(createdAt).getUTCFullYear()).toBeGreaterThan(2000);
   });
 
-  it("of spendings continues after any number of rows", async () => {
+  it("continues after any number of rows of spendings", async () => {
     await store.database.calm.query(
       `insert into deleted_usage select 'large', date_trunc('hour', now()), 'd', 'model ' || n, 1, 1, 1, 1, 1, 0, 0, 0 from generate_series(1, 10250) n on conflict do nothing`,
     );
@@ -210,7 +210,7 @@ describe("a list of the API", () => {
     expect([last.items.length, last.next]).toEqual([50, null]);
   });
 
-  it("of open questions returns each once over pages of one", async () => {
+  it("returns every open question once over pages of one", async () => {
     const owner = await api.client("owner");
     await store.database.calm.query(
       `insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, work)

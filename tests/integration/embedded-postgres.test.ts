@@ -369,7 +369,7 @@ describe("Postgres binaries", () => {
     }
   });
 
-  it("that cannot run are skipped for the next candidate", async () => {
+  it("are skipped for the next candidate if they cannot run", async () => {
     // Nearly all files are in the folder that only a running server reads.
     const native = await bareInstall("0.0.0", ["bin", "lib"]);
     await writeFile(join(native, "bin", "postgres"), "not a program");
@@ -382,7 +382,7 @@ describe("Postgres binaries", () => {
   });
 
   const system = findBinaries().candidates.filter(({ kind }) => kind === "system");
-  it.skipIf(system.length === 0)("of an installed Postgres work too", async () => {
+  it.skipIf(system.length === 0)("are taken from an installed Postgres too", async () => {
     const server = await startEmbeddedPostgres({
       directory: project(),
       binaries: { candidates: system, reasons: [], musl: false },
@@ -390,7 +390,7 @@ describe("Postgres binaries", () => {
     expect(await query(server, "select lower('A') as low")).toEqual([{ low: "a" }]);
   });
 
-  it("that are missing everywhere cause an error that lists the tried places", async () => {
+  it("cause an error that lists the tried places if they are missing everywhere", async () => {
     const error = await reject(
       startEmbeddedPostgres({
         directory: project(),
@@ -414,7 +414,7 @@ describe("Postgres binaries", () => {
     expect(error.fix).toContain("apk add");
   });
 
-  it("of another major version than the database's are refused by name", async () => {
+  it("are refused by name if their major version is not the database's", async () => {
     const directory = await projectWithDatabase();
     await writeFile(join(directory, "data", "PG_VERSION"), "13\n");
     const error = await reject(startEmbeddedPostgres({ directory }));

@@ -132,7 +132,7 @@ describe("calls that reserve money in one statement", () => {
     expect(await charges()).toEqual([{ state: "open", n: 10, nanodollars: 100 }]);
   });
 
-  it("of two tenants use separate budgets with the same ids", async () => {
+  it("use separate budgets for two tenants with the same budget ids", async () => {
     await openBudget(store.database, class1, { nanodollars: 30, tokens: null });
     await store.as("other").budgets.open(class1, { nanodollars: 30, tokens: null });
     const both = numbers(6).map((number) => store.reserve(reserving(number, number % 2 === 0 ? "default" : "other")));
@@ -140,7 +140,7 @@ describe("calls that reserve money in one statement", () => {
     expect((await getBudget(store.database, class1))?.reserved.nanodollars).toBe(30);
   });
 
-  it("of one tenant that wait for a locked budget delay no other tenant", async () => {
+  it("delay no other tenant if one tenant's budget is locked", async () => {
     await openBudget(store.database, class1, none);
     await store.as("other").budgets.open(class1, none);
     const changing = await store.database.calm.connect();

@@ -206,7 +206,7 @@ describe("a git repository over https", () => {
     expect(asked.every(({ authorization }) => authorization === undefined)).toBe(true);
   });
 
-  describe("from a roster", () => {
+  describe("a git repository that a roster names", () => {
     const roster = (...rows: string[]) => ["id;Name;Group;Repo URL", ...rows];
     const token = () => ({ host: url.replace("https://", ""), value: "very-secret" });
     const access = () => ({ caFile, token: token() });

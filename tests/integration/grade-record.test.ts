@@ -61,7 +61,7 @@ describe("grades of two teachers", () => {
     expect(await eventCount()).toBe(3);
   });
 
-  it("of several parallel decisions on the same state one is stored, and the others are refused", async () => {
+  it("one of several parallel decisions on the same state is stored, and the others are refused", async () => {
     await say("ada", 1);
     const { etag } = await work();
     const said = await Promise.allSettled([0, 2, 3, 4].map((points) => say(`p${points}`, points, { seen: [etag] })));
@@ -210,7 +210,7 @@ describe("a changed rubric", () => {
     expect(await tenant.batches.regrade(id, { keys: [key] })).toEqual({ works: [key] });
   });
 
-  it("of a batch from before the upgrade is found in the definition that graded its attempts", async () => {
+  it("is found for a batch from before the upgrade in the definition that graded its attempts", async () => {
     const words = { names: "Names tell everything" };
     const [before, after] = [gradingFlow(), gradingFlow("Judge it", undefined, words)];
     const rubricOf = ({ programs, root }: typeof before) => programs[root]?.rubric as unknown as typeof classRubric;

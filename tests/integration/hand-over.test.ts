@@ -227,7 +227,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(errors).toEqual([]);
   });
 
-  it("also delivers prompts of a run one after the other", async () => {
+  it("delivers the prompts of a run one after the other too", async () => {
     const chain = specs(4).map((one): JobSpec => ({ ...one, queue: "prompt" }));
     const waiting = spec({ queue: "prompt" });
     const heard: string[] = [];
@@ -420,7 +420,7 @@ function behaves(make: () => Promise<Place>): void {
     expect(errors).toEqual([]);
   });
 
-  it("of a job that another process has enqueued creates no second job", async () => {
+  it("creates no second job if another process has enqueued the job", async () => {
     const [first, second] = specs(2) as [JobSpec, JobSpec];
     const heard: string[] = [];
     const serving = queues.serve(

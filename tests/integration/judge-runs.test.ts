@@ -66,7 +66,7 @@ EXECUTE_TWO@{ session: judge }`;
     expect(variables.ONE).not.toContain("fake");
   });
 
-  describe("and the results of its tests", () => {
+  describe("results of its tests", () => {
     const calling = `START --> CALL_TESTS[[b.md]]\nCALL_TESTS --> SET_SEEN["Set: SEEN='{{RESULT}}'"]`;
     const below = `START --> EXECUTE_TESTS["Execute: bash /judge/run.sh"]\nEXECUTE_TESTS@{ session: judge }`;
     const judged = async (script: string, handedIn: Readonly<Record<string, string>> = { "work.txt": "x" }) => {

@@ -81,7 +81,7 @@ describe.each([
     expect(nearest[0]?.similarity).toBeLessThanOrEqual(1);
   });
 
-  it("of a run belongs to the run alone, and is deleted with it", async () => {
+  it("belongs to one run alone, and is deleted with it", async () => {
     const ended = await run(remembering([...inserting, { op: "search", text: facts[1] ?? "" }], memory));
     expect(found(ended.result)[0]).toMatchObject({ passage: facts[1], similarity: 1 });
     expect(await passagesOf(`root_id = '${ended.id}'`)).toBe(3);

@@ -89,7 +89,7 @@ describe("an empty reply", () => {
 });
 
 describe("a model reply", () => {
-  it("that was cut at the output limit is marked, or fails if the workflow says so", async () => {
+  it("is marked if it was cut at the output limit, or fails if the workflow says so", async () => {
     await start("default: { reply: It goes on and, finish: length }");
     const run = await mill.run({ "a.wf.md": one });
     expect(run.result).toBe("It goes on and");
@@ -101,7 +101,7 @@ describe("a model reply", () => {
     }
   });
 
-  it("that was filtered or refused fails at once, with its cost", async () => {
+  it("fails at once, with its cost, if it was filtered or refused", async () => {
     await start("default: { reply: I will not, finish: content_filter }");
     const run = await mill.run({ "a.wf.md": one });
     expect(run).toMatchObject({ status: "failed", reason: { code: "MODEL_REFUSED" }, spent: { calls: 1 } });

@@ -278,7 +278,7 @@ describe("cancelled items of a map", () => {
 describe("reservations of activities", () => {
   const want = { nanodollars: 60, tokens: 6 };
 
-  it("of a new holder are not changed by a late release, booking or reply of an old holder", async () => {
+  it("are not changed by a late release, booking or reply of an old holder", async () => {
     await openBudget(store.database, "fenced", { nanodollars: 1_000, tokens: null });
     const old = { activityId: 90_001, callIndex: 0, claim: 1 };
     const now = { ...old, claim: 2 };

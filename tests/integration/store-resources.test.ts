@@ -60,7 +60,7 @@ afterAll(async () => {
 });
 
 describe("migrations", () => {
-  it("that several processes start at the same time are applied once", async () => {
+  it("are applied once if several processes start them at the same time", async () => {
     const fresh = await freshDatabase();
     const pools = Array.from({ length: 4 }, () => new pg.Pool({ connectionString: fresh.url, max: 1 }));
     const applied = await Promise.all(pools.map((pool) => migrate(pool)));
@@ -375,7 +375,7 @@ describe("a sandbox session", () => {
     expect(await claimSession(store.database, want)).toMatchObject({ marks: { latest: { problem: null } } });
   });
 
-  it("that ended because of its own content loses its processes in both marks, with one statement", async () => {
+  it("loses its processes in both marks, with one statement, if it ended because of its own content", async () => {
     const want = { id: "ended", kind: "docker", host: "h1", worker: "w1", leaseMs: 60_000 };
     const standing = { state: {}, instance: "i1", processes: ["9 1"], manifest: Buffer.from("m") };
     await claimSession(store.database, want);

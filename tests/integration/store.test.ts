@@ -268,7 +268,7 @@ describe("the commit's precondition", () => {
 describe("a call of a workflow", () => {
   const callsOne = () => definition({ main: oneCall, callee: chain(1) });
 
-  it("that is delivered twice creates one child, whose end enqueues the caller, which continues", async () => {
+  it("creates one child if it is delivered twice, and the child's end enqueues the caller, which continues", async () => {
     const { runId, jobs } = await createRun(store, { definition: callsOne() });
     const call = only(jobs);
     const claim = await claimed(store, call);
