@@ -65,7 +65,7 @@ it("one run that cannot be read does not keep the others from their deadlines, n
   await expect.poll(() => listWorkers(store.database)).toEqual([]);
   expect(logged).toContainEqual({
     fields: expect.objectContaining({ run: bad.runId, err: expect.objectContaining({ code: "STORE_NOT_FOUND" }) }),
-    message: "a run cannot be dealt with",
+    message: "a run cannot be processed",
   });
 });
 
@@ -105,15 +105,15 @@ it("what is heard of batches after a quiet time is looked at at once, and what i
   await expect.poll(() => looks).toBeGreaterThan(before);
 });
 
-it("what a queue that takes no jobs refuses is not told to be rung again", async () => {
+it("a job that the queue refuses is not reported as enqueued again", async () => {
   const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
   let full = true;
   supervise({ queues: { ...queues, ring: async (bells) => (full ? bells : await queues.ring(bells)) } });
   await expect.poll(() => ringsOf(ring)).toBeGreaterThan(2);
-  const told = () => logged.filter(({ message }) => message.startsWith("rang again"));
+  const told = () => logged.filter(({ message }) => message.startsWith("enqueued lost jobs"));
   expect(told()).toEqual([]);
   full = false;
-  await expect.poll(told).toEqual([{ fields: { count: 1 }, message: "rang again what the queue had lost" }]);
+  await expect.poll(told).toEqual([{ fields: { count: 1 }, message: "enqueued lost jobs again" }]);
 });
 
 describe.skipIf(!withRedis)("while Redis is down", () => {
@@ -129,7 +129,7 @@ describe.skipIf(!withRedis)("while Redis is down", () => {
     await expect.poll(() => listWorkers(store.database)).toEqual([]);
     expect(logged).toContainEqual({
       fields: expect.objectContaining({ duty: "lost rings" }),
-      message: "a duty could not be done",
+      message: "a supervisor task failed",
     });
     await supervisor?.stop();
     await away.close();
