@@ -29,6 +29,6 @@ describe.each(["worker", "supervisor"])("the program of a %s", (role) => {
     expect(call(own, ["now"])).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining("'now'") });
     const wrong = call(own, [], { LOG_LEVEL: "loud" });
     expect(wrong.status).toBe(2);
-    expect(wrong.stderr).toMatch(new RegExp(`^markmill-${role}: the configuration is wrong.\\n.*LOG_LEVEL`));
+    expect(wrong.stderr).toMatch(new RegExp(`^markmill-${role}: the configuration is invalid.\\n.*LOG_LEVEL`));
   });
 });
