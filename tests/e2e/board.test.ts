@@ -385,7 +385,7 @@ it("the board shows ended runs while the queue is unreachable, and reports that 
     await expect.poll(async () => (await look()).queues[0]).toMatchObject({ counts: { completed: 1, waiting: 0 } });
     expect((await look()).queues[1]).toMatchObject({
       counts: { failed: 1 },
-      description: expect.stringContaining("away"),
+      description: expect.stringContaining("unreachable"),
     });
     const paused = await fetch(`${api.url}/board/api/queues/prompt/pause`, { method: "PUT", headers });
     expect(paused.status).toBe(503);

@@ -49,6 +49,6 @@ describe("the program of the API", () => {
     expect(call(own, ["now"])).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining("'now'") });
     const wrong = call(own, [], { LOG_LEVEL: "loud" });
     expect(wrong.status).toBe(2);
-    expect(wrong.stderr).toMatch(/^markmill-api: the configuration is wrong.\n.*LOG_LEVEL/);
+    expect(wrong.stderr).toMatch(/^markmill-api: the configuration is invalid.\n.*LOG_LEVEL/);
   });
 });

@@ -66,7 +66,7 @@ it("an unreadable run prevents neither the deadlines of other runs nor the remov
   await expect.poll(() => listWorkers(store.database)).toEqual([]);
   expect(logged).toContainEqual({
     fields: expect.objectContaining({ run: bad.runId, err: expect.objectContaining({ code: "STORE_NOT_FOUND" }) }),
-    message: "a run cannot be dealt with",
+    message: "a run cannot be processed",
   });
 });
 
@@ -111,10 +111,10 @@ it("jobs that the queue refuses are not reported as enqueued again", async () =>
   let full = true;
   supervise({ queues: { ...queues, enqueue: async (specs) => (full ? specs : await queues.enqueue(specs)) } });
   await expect.poll(() => jobsOf(enqueue)).toBeGreaterThan(2);
-  const told = () => logged.filter(({ message }) => message.startsWith("enqueued again"));
+  const told = () => logged.filter(({ message }) => message.startsWith("enqueued lost jobs"));
   expect(told()).toEqual([]);
   full = false;
-  await expect.poll(told).toEqual([{ fields: { count: 1 }, message: "enqueued again what the queue had lost" }]);
+  await expect.poll(told).toEqual([{ fields: { count: 1 }, message: "enqueued lost jobs again" }]);
 });
 
 describe.skipIf(!withRedis)("while Redis is down", () => {
@@ -130,7 +130,7 @@ describe.skipIf(!withRedis)("while Redis is down", () => {
     await expect.poll(() => listWorkers(store.database)).toEqual([]);
     expect(logged).toContainEqual({
       fields: expect.objectContaining({ duty: "lost enqueues" }),
-      message: "a duty could not be done",
+      message: "a supervisor task failed",
     });
     await supervisor?.stop();
     await away.close();

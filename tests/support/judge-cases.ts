@@ -201,7 +201,7 @@ guest yes | head -n 1`,
 
   const noResults = [
     ["a link to the submission's own", 'ln -s /submission/notes.txt "$MARKMILL_RESULTS"', "link"],
-    ["a pipe", 'mkfifo "$MARKMILL_RESULTS"', "no plain file"],
+    ["a pipe", 'mkfifo "$MARKMILL_RESULTS"', "not a plain file"],
     ["a file nobody may read", 'echo x >"$MARKMILL_RESULTS"; chmod 0 "$MARKMILL_RESULTS"', "permission"],
     ["a folder", 'mkdir "$MARKMILL_RESULTS"', "folder"],
     ["a link inside the scratch", 'echo x >there; ln -s there "$MARKMILL_RESULTS"', "link"],

@@ -305,7 +305,7 @@ export function sessionToolCases(
 
     once.each([
       ["shout", "shout", "TOOL_TOO_LARGE", /more than 4 MiB/],
-      ["garbage", "garbage", "TOOL_FAILED", /no message: "Listening on port 3000!"/],
+      ["garbage", "garbage", "TOOL_FAILED", /not a message: "Listening on port 3000!"/],
       ["die", "die", "TOOL_FAILED", /exit code 3 before it answered: it was all too much/],
       ["hidden", "echo", "TOOL_UNKNOWN", /no tool/],
     ])("%s: the model is told, and the run goes on", toldOf);

@@ -108,7 +108,7 @@ export const classFindingCodes = {
   },
   INTAKE_SAME_REPOSITORY: {
     means:
-      "Students of different groups name the same repository. It was fetched for none of them. The stored state of their submissions is kept.",
+      "Students who are not in the same group name the same repository. It was fetched for none of them. The stored state of their submissions is kept.",
     fix: "Find its owner and correct the roster, or put these students into the same group.",
   },
   INTAKE_TIME: {

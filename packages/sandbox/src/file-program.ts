@@ -83,11 +83,11 @@ while (@todo) {
     next;
   }
   refuse("it is a folder") if $there && -d _;
-  refuse("it is no plain file") if $there && !-f _;
+  refuse("it is not a plain file") if $there && !-f _;
   if ($verb eq "read") {
     answer("missing") unless $there;
     sysopen my $file, $part, $o{NOFOLLOW} | $o{NONBLOCK} | $o{NOCTTY} or fault();
-    refuse("it is no plain file") unless -f $file;
+    refuse("it is not a plain file") unless -f $file;
     my $size = -s _;
     answer("long $size") if $size > $limit;
     while (length $content <= $limit) {

@@ -77,7 +77,7 @@ it("trouble log: keeps different troubles apart, and defects by their text", () 
 it("trouble log: passes on every line that is no trouble", () => {
   const { lines, log } = heard();
   for (const _ of [1, 2]) log.info({ a: 1 }, "started");
-  for (const _ of [1, 2]) log.warn({ workers: ["w"] }, "workers were lost");
+  for (const _ of [1, 2]) log.warn({ workers: ["w"] }, "workers crashed");
   expect(lines.map(({ level }) => level)).toEqual(["info", "info", "warn", "warn"]);
 });
 

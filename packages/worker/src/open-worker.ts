@@ -205,9 +205,9 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const reap = async () => {
     if (sandbox === null) return;
     const { removed } = await reapSessions(database, sandbox, { app, host }, log);
-    if (removed.length > 0) log.info({ removed }, "took away sessions of ended runs");
+    if (removed.length > 0) log.info({ removed }, "removed sessions of ended runs");
   };
-  const reapQuietly = () => reap().catch((error: unknown) => log.warn({ err: error }, "reaping failed"));
+  const reapQuietly = () => reap().catch((error: unknown) => log.warn({ err: error }, "clean-up of sessions failed"));
   void reapQuietly();
   const reaping = setInterval(() => void reapQuietly(), reapMs);
 

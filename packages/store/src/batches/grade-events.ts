@@ -58,7 +58,7 @@ export async function recordGrade(
       );
     }
     if (said.seen !== undefined && said.seen !== "any" && !said.seen.includes(work.etag)) {
-      throw new StoreError("STORE_GRADE_CHANGED", "The grade of the work has changed since it was read.");
+      throw new StoreError("STORE_GRADE_CHANGED", "The grade of the submission has changed since it was read.");
     }
     const appended = await append(database, id, {
       ...{ said, rubricHash: batch.rubricHash, try: stands, after: work.events.at(-1)?.id ?? 0, request },

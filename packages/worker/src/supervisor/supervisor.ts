@@ -122,7 +122,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   let looked = performance.now();
   /** Since when Postgres has answered in every cycle. */
   let answersSince = performance.now();
-  const onSkipped: OnSkipped = (error, about) => log.error({ err: error, ...about }, "a run cannot be dealt with");
+  const onSkipped: OnSkipped = (error, about) => log.error({ err: error, ...about }, "a run cannot be processed");
 
   const duties: readonly Duty[] = [
     {
@@ -159,7 +159,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
         if (performance.now() - now > slowMs) answersSince = performance.now();
       } catch (error) {
         if (error instanceof StoreError && error.code === "STORE_UNREACHABLE") answersSince = performance.now();
-        log.warn({ err: error, duty: duty.name }, "a duty could not be done");
+        log.warn({ err: error, duty: duty.name }, "a supervisor task failed");
       }
       const took = performance.now() - now;
       dueAt.set(duty, now + Math.max(duty.everyMs, Math.min(took * restPerWork, longestRestMs)));
@@ -168,14 +168,14 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
 
   async function bury(): Promise<void> {
     const dead = await buryWorkers(store.database);
-    if (dead.length > 0) log.warn({ workers: dead }, "workers were lost");
+    if (dead.length > 0) log.warn({ workers: dead }, "workers crashed");
   }
 
   async function settle(): Promise<void> {
     const budgets = await settleAbandoned(store.database, abandonedMs);
     await gatherSpendings(store.database);
     await addDeletedUsage(store.database);
-    if (budgets > 0) log.info({ budgets }, "counted as spent what ended activities had reserved");
+    if (budgets > 0) log.info({ budgets }, "booked the reserved cost of ended activities");
   }
 
   async function deleteOld(): Promise<void> {
@@ -196,14 +196,14 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
 
   async function deleteUnnamed(): Promise<void> {
     const orphans = await deleteOrphans(store, dayMs);
-    if (orphans > 0) log.info({ orphans }, "deleted what no run names");
+    if (orphans > 0) log.info({ orphans }, "deleted files that no run uses");
   }
 
   /** See U2. */
   async function enqueueAgain(): Promise<void> {
     const leaseMayBeOverMs = performance.now() - answersSince > halfDeadMs ? halfDeadMs : Number.POSITIVE_INFINITY;
     const count = await enqueueLost(store.database, queues, { quietMs, leaseMayBeOverMs });
-    if (count > 0) log.info({ count }, "enqueued again what the queue had lost");
+    if (count > 0) log.info({ count }, "enqueued lost jobs again");
   }
 
   async function lead(lost: AbortSignal): Promise<void> {
@@ -230,7 +230,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       try {
         sent = await tellWebhooks(store.database, sendWebhook, () => store.clock.now(), waiting);
       } catch (error) {
-        log.warn({ err: error }, "webhooks cannot be told anything at the moment");
+        log.warn({ err: error }, "webhooks cannot be sent at the moment");
       }
       const wait = sent === null ? tellIdleMs : sent === 0 ? tellEveryMs : 0;
       if (wait > 0) await sleep(wait, undefined, { signal: over }).catch(() => undefined);
@@ -264,7 +264,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
           warned.add(batch);
         }
       } catch (error) {
-        log.warn({ err: error }, "works could not be admitted");
+        log.warn({ err: error }, "submissions could not be started");
       }
       // One cycle covers all ends that were notified since the last one.
       await pause(restBetweenLooks(performance.now() - began, called));
@@ -295,7 +295,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
         waiting = admitted.waiting;
         await queues.enqueue(admitted.jobs);
       } catch (error) {
-        log.warn({ err: error }, "queued runs could not be admitted");
+        log.warn({ err: error }, "queued runs could not be started");
       }
       if (waiting) await pause(restBetweenLooks(performance.now() - began, true), over);
       else await Promise.race([heard.promise, pause(queuedIdleMs, over)]);
