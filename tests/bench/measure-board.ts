@@ -80,8 +80,11 @@ export async function measureBoard(
 async function measureRound(services: Services, system: UnderTest, runs: number): Promise<BoardRound> {
   const processes = shipProcesses({
     env: {
-      ...{ DATABASE_URL: system.databaseUrl, REDIS_URL: services.redisUrl, QUEUE_BACKEND: "redis" },
-      ...{ API_PORT: "0", SANDBOX: "none" },
+      DATABASE_URL: system.databaseUrl,
+      REDIS_URL: services.redisUrl,
+      QUEUE_BACKEND: "redis",
+      API_PORT: "0",
+      SANDBOX: "none",
     },
   });
   try {

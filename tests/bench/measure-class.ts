@@ -85,10 +85,16 @@ async function measureClass(
   const model = await startModel(modelMs, "The loop is right, and the names say what they hold.");
   const processes = shipProcesses({
     env: {
-      ...{ DATABASE_URL: database.url, REDIS_URL: services.redisUrl, QUEUE_BACKEND: load.queue, SANDBOX: "none" },
-      ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "bench", DEFAULT_MODEL: "scripted" },
+      DATABASE_URL: database.url,
+      REDIS_URL: services.redisUrl,
+      QUEUE_BACKEND: load.queue,
+      SANDBOX: "none",
+      OPENAI_BASE_URL: model.url,
+      OPENAI_API_KEY: "bench",
+      DEFAULT_MODEL: "scripted",
       // Nobody starts runs over HTTP here: there is none whom the worker should let pass.
-      ...{ WORKER_NICE: "0", WORKER_CONCURRENCY_PROMPT: String(Math.ceil(slots / workers)) },
+      WORKER_NICE: "0",
+      WORKER_CONCURRENCY_PROMPT: String(Math.ceil(slots / workers)),
     },
   });
   let store: Store | null = null;

@@ -58,10 +58,18 @@ export async function measureMemory(
   const model = await startModel(20, "The loop is right, and the names say what they hold.");
   const processes = shipProcesses({
     env: {
-      ...{ DATABASE_URL: database.url, REDIS_URL: services.redisUrl, QUEUE_BACKEND: "redis" },
-      ...{ SANDBOX: jail ? "jail" : "none", SANDBOX_ACCEPT: "no-cgroup", MARKMILL_HOME: join(home, "home") },
-      ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "bench", DEFAULT_MODEL: "scripted", MEMORY_PROBE: file },
-      ...{ API_PORT: "0", API_RATE_PER_MINUTE: "10000000" },
+      DATABASE_URL: database.url,
+      REDIS_URL: services.redisUrl,
+      QUEUE_BACKEND: "redis",
+      SANDBOX: jail ? "jail" : "none",
+      SANDBOX_ACCEPT: "no-cgroup",
+      MARKMILL_HOME: join(home, "home"),
+      OPENAI_BASE_URL: model.url,
+      OPENAI_API_KEY: "bench",
+      DEFAULT_MODEL: "scripted",
+      MEMORY_PROBE: file,
+      API_PORT: "0",
+      API_RATE_PER_MINUTE: "10000000",
     },
     flags: ["--import", fileURLToPath(new URL("memory-probe.mjs", import.meta.url))],
   });
@@ -111,14 +119,25 @@ async function gradeClass(
     const tar = await packFiles({ kind: "list", files: [{ path: "main.js", mode: 0o644, bytes }] }, 1 << 20);
     const { hash } = await tenant.blobs.save(tar);
     works.push({
-      ...{ key: memberOf(one).key, by: [memberOf(one).key], group: null, attempt: 1, counts: true, label: String(one) },
-      ...{ sources: [`${one}.zip`], submittedAt: null, lateness: { is: "on time" } },
+      key: memberOf(one).key,
+      by: [memberOf(one).key],
+      group: null,
+      attempt: 1,
+      counts: true,
+      label: String(one),
+      sources: [`${one}.zip`],
+      submittedAt: null,
+      lateness: { is: "on time" },
       content: { is: "taken", hash, files: 1, bytes: tar.length, paths: ["main.js"], notes: [] },
     });
   }
   const began = performance.now();
   const { id } = await tenant.batches.save({
-    ...{ key: `class-${number}`, name: `Class ${number}`, definition, rubric: classRubric, works },
+    key: `class-${number}`,
+    name: `Class ${number}`,
+    definition,
+    rubric: classRubric,
+    works,
     settings: { run: {}, late: null, aiConsent: "any", language: null },
     members: works.map((_, index) => memberOf(index + 1)),
     concurrency: 16,

@@ -49,7 +49,10 @@ const bucketMs = 500;
 
 function serve(delayMs: number, reply: string): void {
   const body = JSON.stringify({
-    ...{ id: "chatcmpl-bench", object: "chat.completion", created: 1, model: "scripted" },
+    id: "chatcmpl-bench",
+    object: "chat.completion",
+    created: 1,
+    model: "scripted",
     choices: [{ index: 0, message: { role: "assistant", content: reply }, logprobs: null, finish_reason: "stop" }],
     usage: { prompt_tokens: 400, completion_tokens: 40, total_tokens: 440 },
   });

@@ -160,8 +160,14 @@ describe.skipIf(!there)("the health endpoints of worker, supervisor and API", ()
     if (!script.ok) throw new Error(JSON.stringify(script.findings));
     model = await startScriptedModel({ script: script.script, port: 0 });
     place = await makePlace({
-      ...{ SANDBOX: "none", DATABASE_URL: line.url, REDIS_URL: redis.url, QUEUE_BACKEND: "redis" },
-      ...{ HEALTH_PORT: "0", API_PORT: "0", OPENAI_BASE_URL: model.url, DEFAULT_MODEL: "scripted" },
+      SANDBOX: "none",
+      DATABASE_URL: line.url,
+      REDIS_URL: redis.url,
+      QUEUE_BACKEND: "redis",
+      HEALTH_PORT: "0",
+      API_PORT: "0",
+      OPENAI_BASE_URL: model.url,
+      DEFAULT_MODEL: "scripted",
     });
     writeWorkflows(place.cwd);
     expect(await markmill(place, ["migrate"])).toMatchObject({ code: 0 });

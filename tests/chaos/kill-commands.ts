@@ -80,7 +80,10 @@ export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("p
     elsewhere = await mkdtemp(join(tmpdir(), "markmill-there-"));
     const environment = { LOCK_DURATION_MS: "2000", STALLED_INTERVAL_MS: "500" };
     mill = await startMill({
-      ...{ backend: "postgres", script, worker: false, environment },
+      backend: "postgres",
+      script,
+      worker: false,
+      environment,
       sandbox: () => sandboxAt(here),
     });
   });

@@ -32,7 +32,11 @@ beforeEach(() => void describe("As it was."));
 
 function acting(repeat: "safe" | "never"): Program {
   const act: Tool = {
-    ...{ kind: "mcp", server: "s", tool: "act", description: "", schema: { type: "object" } },
+    kind: "mcp",
+    server: "s",
+    tool: "act",
+    description: "",
+    schema: { type: "object" },
     ...(repeat === "safe" ? { repeat } : {}),
   };
   return program(

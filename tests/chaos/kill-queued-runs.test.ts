@@ -20,7 +20,11 @@ const definition = definitionOf({ "a.md": workflow(chart, { "User P": "Say it." 
 it.each(tried)("kill -9 of supervisor and worker and a lost queue lose no queued run, on %s", async (backend) => {
   const server = backend === "redis" ? await freshRedis() : null;
   const mill = await startMill({
-    ...{ backend, script, worker: false, supervisor: false, environment: { RUNS_PER_TENANT: String(places) } },
+    backend,
+    script,
+    worker: false,
+    supervisor: false,
+    environment: { RUNS_PER_TENANT: String(places) },
     ...(server === null ? {} : { redisUrl: server.url }),
   });
   const { calm } = mill.store.database;

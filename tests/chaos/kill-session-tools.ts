@@ -71,7 +71,10 @@ export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly
   beforeAll(async () => {
     const environment = { LOCK_DURATION_MS: "2000", STALLED_INTERVAL_MS: "500", TOOL_TIMEOUT_MS: "120000" };
     mill = await startMill({
-      ...{ backend: "postgres", script, worker: false, environment },
+      backend: "postgres",
+      script,
+      worker: false,
+      environment,
       ...(sandbox === "jail" ? { sandbox: (root) => createJailSandbox({ root }) } : {}),
     });
     blob = (await saveBlob(mill.store, await submissionWithServer())) as string;

@@ -76,7 +76,9 @@ describe.each<Backend>([...redis, "postgres"])("prompts claimed by one worker, o
   async function paidOnce(runIds: readonly string[]) {
     for (const [n, runId] of runIds.entries()) {
       expect(await mill.ended(runId)).toMatchObject({
-        ...{ status: "success", result: `second n${n}`, variables: { B: `first n${n}` } },
+        status: "success",
+        result: `second n${n}`,
+        variables: { B: `first n${n}` },
         spent: { calls: 2, unsure: { calls: 0 } },
       });
     }

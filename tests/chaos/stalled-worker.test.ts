@@ -36,7 +36,11 @@ describe.skipIf(!inject("thorough"))("a worker without deliveries while activiti
 
   it.runIf(withRedis)("stops if Redis stops answering during a hand-over", async () => {
     mill = await startMill({
-      ...{ backend: "redis", script: "default: { reply: x }", worker: false, supervisor: false, gated: true },
+      backend: "redis",
+      script: "default: { reply: x }",
+      worker: false,
+      supervisor: false,
+      gated: true,
     });
     const { gate, queueAt } = mill;
     const wire = await openWire(queueAt.backend.url);

@@ -51,7 +51,9 @@ describe.each(backends)("twenty laps on the %s backend", (backend) => {
     const run = await mill.ended(runId);
     await rest();
     expect(run).toMatchObject({
-      ...{ status: "success", result: JSON.stringify(laps), hits: { lap: 20 } },
+      status: "success",
+      result: JSON.stringify(laps),
+      hits: { lap: 20 },
       spent: { steps: 20 },
     });
     const after = await getHistory(mill.store.database, runId);

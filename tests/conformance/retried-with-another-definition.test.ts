@@ -210,7 +210,8 @@ describe.each(backends)("a run that continues with another definition, on the %s
       const definition = await save(talk(`mended once more ${backend}`));
       const client = await owner();
       const request = {
-        ...{ params: { id: old }, headers: { "idempotency-key": `carry-${backend}` } },
+        params: { id: old },
+        headers: { "idempotency-key": `carry-${backend}` },
         body: { from: ["PROMPT_B"], definition },
       };
       const made = await Promise.all(Array.from({ length: 6 }, () => client.retryRun(request)));

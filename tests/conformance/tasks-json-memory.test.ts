@@ -68,9 +68,12 @@ describe.each(backends)("passages on the %s backend", (backend) => {
         tasks: [task("say", "x"), task("yes", "found"), task("no", "nothing found")],
         steps: [
           {
-            ...{ source: "say", target: "yes" },
+            source: "say",
+            target: "yes",
             condition: {
-              ...{ input: { type: "string", key: "anything" }, expected: "", expression: "HaveSimilar" },
+              input: { type: "string", key: "anything" },
+              expected: "",
+              expression: "HaveSimilar",
               target_if_not: "no",
             },
           },
@@ -117,10 +120,14 @@ describe.each(backends)("passages on the %s backend", (backend) => {
         ],
         steps: [
           {
-            ...{ source: "keep", target: "__end" },
+            source: "keep",
+            target: "__end",
             condition: {
               input: { type: "search", key: "", search_query: { type: "pop", key: "words" } },
-              ...{ expression: "Contains", expected, target_if_not: "no", ...more },
+              expression: "Contains",
+              expected,
+              target_if_not: "no",
+              ...more,
             },
           },
           { source: "no", target: "__end" },

@@ -140,7 +140,10 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
       tasksFile({
         tasks: [
           {
-            ...{ id: "say", operator: "generation", messages, outputs: [] },
+            id: "say",
+            operator: "generation",
+            messages,
+            outputs: [],
             inputs: [input("who", "string", "{what}"), input("what", "input")],
           },
         ],
@@ -199,7 +202,9 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
       tasksFile({
         tasks: [
           {
-            ...{ id: "judge", operator: "check", outputs: [] },
+            id: "judge",
+            operator: "check",
+            outputs: [],
             inputs: [input("__output", "input"), input("__expected", "string", expected)],
           },
         ],
@@ -254,7 +259,9 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
 
   once("follows conditions on the memory that the task left, and uses the fallback for an invalid number", async () => {
     const condition = (expression: string, expected: string) => ({
-      ...{ input: { type: "read", key: "said" }, expression, expected },
+      input: { type: "read", key: "said" },
+      expression,
+      expected,
       target_if_not: "no",
     });
     const file = (said: string, expression: string, expected: string) =>

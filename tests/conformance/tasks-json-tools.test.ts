@@ -33,14 +33,13 @@ describe.each(backends)("functions on the %s backend", (backend) => {
   });
 
   const gauge = (more: object = {}) => ({
-    ...{
-      name: "gauge",
-      description: "Reads a gauge.",
-      mode: "http_request",
-      method: "POST",
-      url: `${server.url}/gauge`,
-    },
-    ...{ body: { place: "", unit: "" }, ...more },
+    name: "gauge",
+    description: "Reads a gauge.",
+    mode: "http_request",
+    method: "POST",
+    url: `${server.url}/gauge`,
+    body: { place: "", unit: "" },
+    ...more,
   });
   const file = (prompt: string, operator = "function_calling", tools: readonly object[] = [gauge()]) =>
     tasksFile({

@@ -53,7 +53,10 @@ const tasks = JSON.stringify({
   external_memory: {},
   tasks: [
     {
-      ...{ id: "A", name: "A", description: "", operator: "generation" },
+      id: "A",
+      name: "A",
+      description: "",
+      operator: "generation",
       messages: [{ role: "user", content: "write {x}" }],
       inputs: [{ name: "x", value: { type: "input", key: "" }, required: true }],
       outputs: [{ type: "write", key: "out", value: "__result" }],
@@ -111,8 +114,11 @@ ${more}---
   const toolCallsOf = async (runId: string) =>
     (await mill.store.as(defaultTenant).runs.toolCalls(runId)).map(
       ({ name, callIndex, position, state, result, failure }) => ({
-        ...{ name, at: [callIndex, position], state },
-        ...{ result, code: failure?.code ?? null },
+        name,
+        at: [callIndex, position],
+        state,
+        result,
+        code: failure?.code ?? null,
       }),
     );
   const replays = async (runId: string) => {
@@ -147,11 +153,13 @@ ${more}---
         {
           type: "function",
           function: {
-            ...{ name: "look", description: "Looks something up." },
+            name: "look",
+            description: "Looks something up.",
             parameters: {
               type: "object",
               properties: { WHAT: { type: "string" }, HOW: { type: "string", description: "Without it: well" } },
-              ...{ required: ["WHAT"], additionalProperties: false },
+              required: ["WHAT"],
+              additionalProperties: false,
             },
           },
         },

@@ -31,7 +31,9 @@ flowchart TD
 const verdict = {
   criteria: {
     names: {
-      ...{ comment: "fine", level: "good", confidence: 0.9 },
+      comment: "fine",
+      level: "good",
+      confidence: 0.9,
       evidence: [{ file: "a.js", line: 1, quote: "const total = add(1, 2)" }],
     },
   },
@@ -147,7 +149,10 @@ describe("the marks of a class", () => {
 
   it("the command that review shows decides which of a student's submissions counts", async () => {
     const people: Record<string, string> = {
-      ...{ "1001": "Ada Byron", "1002": "Bob Kahn", "1003": "Cleo Diaz", "1004": "Dan Eco" },
+      "1001": "Ada Byron",
+      "1002": "Bob Kahn",
+      "1003": "Cleo Diaz",
+      "1004": "Dan Eco",
     };
     const submitted = (name: string, ...keys: string[]) =>
       `${name}:\n  :submitters:\n${keys.map((key) => `  - :name: ${people[key]}\n    :sid: "${key}"\n`).join("")}  :created_at: 2026-11-20 10:00:00 Z\n`;

@@ -27,7 +27,10 @@ beforeAll(async () => {
   model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
   server = await makePlace(
     {
-      ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini", API_PORT: "0" },
+      OPENAI_BASE_URL: model.url,
+      OPENAI_API_KEY: "test",
+      DEFAULT_MODEL: "gpt-5-mini",
+      API_PORT: "0",
       SANDBOX_ACCEPT: process.env.SANDBOX_ACCEPT ?? "",
     },
     { jail: "proven" },

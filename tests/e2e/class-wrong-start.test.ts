@@ -92,7 +92,8 @@ describe("a class with a wrong start", () => {
     });
     expect(asked).toEqual(["GET /v1/models"]);
     expect(await resident.say(at("http://127.0.0.1:4/v1"), words)).toMatchObject({
-      ...{ code: 2, stderr: expect.stringMatching(/MODEL_UNREACHABLE[\s\S]*fix: Check OPENAI_BASE_URL/) },
+      code: 2,
+      stderr: expect.stringMatching(/MODEL_UNREACHABLE[\s\S]*fix: Check OPENAI_BASE_URL/),
     });
     expect((await say("status", "--batches")).stderr).toContain("There is no class yet");
   });

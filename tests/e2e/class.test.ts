@@ -43,7 +43,11 @@ const gradesOf = (json: string) => {
     students.map(({ student, status, total, points, flags, criteria, tries }) => [
       student.key,
       {
-        ...{ status, total, points, tries, flags: [...new Set(flags.map(({ kind }) => kind))] },
+        status,
+        total,
+        points,
+        tries,
+        flags: [...new Set(flags.map(({ kind }) => kind))],
         criteria: Object.fromEntries(criteria.flatMap((one) => (one.is === "scored" ? [[one.id, one.points]] : []))),
       },
     ]),
@@ -107,7 +111,9 @@ describe.skipIf(jail !== null)("the example class", () => {
     const grades = gradesOf(second.stdout);
     for (const [key, { outcome, tests, opinion, points, total, flags = [] }] of Object.entries(expected)) {
       expect({ key, ...grades[key] }).toMatchObject({
-        ...{ key, status: outcome, total: total ?? null },
+        key,
+        status: outcome,
+        total: total ?? null,
         ...(points === undefined ? {} : { points }),
         criteria: { ...tests, ...opinion },
       });
@@ -147,7 +153,9 @@ describe.skipIf(jail !== null)("the example class", () => {
     const pdf = join(place.cwd, "out/students/4119.pdf");
     const early = ["export", example, "--to", "csv", "--out", join(place.cwd, "early")];
     expect(await resident.say(place, early)).toMatchObject({
-      ...{ code: 1, stdout: "", stderr: expect.stringContaining("EXPORT_NOT_RELEASED") },
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("EXPORT_NOT_RELEASED"),
     });
     const draft = await resident.say(place, [...early, "--draft"]);
     expect(draft).toMatchObject({ code: 3, stdout: `${join(place.cwd, "early/draft-grades.csv")}\n` });

@@ -57,7 +57,10 @@ const files: Readonly<Record<string, string>> = {
     config: { max_steps: 5, max_time: 60, memory: { scope: "course-2026" } },
     tasks: [
       {
-        ...{ id: "keep", operator: "generation", prompt: "Say something.", inputs: [] },
+        id: "keep",
+        operator: "generation",
+        prompt: "Say something.",
+        inputs: [],
         outputs: [{ type: "insert", key: "", value: "A tide rises twice a day, and falls twice." }],
       },
     ],
@@ -77,9 +80,15 @@ beforeAll(async () => {
   if (!read.ok) throw new Error(JSON.stringify(read.findings));
   model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
   server = await makePlace({
-    ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini", API_PORT: "0" },
-    ...{ WORKFLOW_ENV: "TONE", TONE: "a secret tone", SANDBOX: "none" },
-    ...{ TOOL_ALLOW: "127.0.0.1", API_CORS_ORIGINS: "https://portal.example.edu" },
+    OPENAI_BASE_URL: model.url,
+    OPENAI_API_KEY: "test",
+    DEFAULT_MODEL: "gpt-5-mini",
+    API_PORT: "0",
+    WORKFLOW_ENV: "TONE",
+    TONE: "a secret tone",
+    SANDBOX: "none",
+    TOOL_ALLOW: "127.0.0.1",
+    API_CORS_ORIGINS: "https://portal.example.edu",
   });
   const up = await markmill(server, ["up", "--detach"]);
   const told = up.stdout + up.stderr;
@@ -270,7 +279,8 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   async export() {
     const said = await ask("export", "class", "--to", "csv", "--out", "out");
     expect(said, "a withdrawn grade is left out and named").toMatchObject({
-      ...{ code: 3, stderr: expect.stringContaining("Ada Example: not released") },
+      code: 3,
+      stderr: expect.stringContaining("Ada Example: not released"),
     });
     expect(readFileSync(said.stdout.trim(), "utf8")).toMatch(/ben,.*,graded,2,/);
   },

@@ -46,9 +46,13 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
     writeFileSync(join(folder, "docker-compose.yml"), shipped.replace(published, "127.0.0.1::8085"));
     symlinkSync(join(root, "infra"), join(folder, "infra"));
     const settings = {
-      ...{ POSTGRES_PASSWORD: "a1", REDIS_PASSWORD: "b2", OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini" },
+      POSTGRES_PASSWORD: "a1",
+      REDIS_PASSWORD: "b2",
+      OPENAI_API_KEY: "test",
+      DEFAULT_MODEL: "gpt-5-mini",
       // The engine uses the programs of this machine, which may be old.
-      ...{ OPENAI_BASE_URL: "http://model:8089/v1", SANDBOX_ACCEPT: "old-engine" },
+      OPENAI_BASE_URL: "http://model:8089/v1",
+      SANDBOX_ACCEPT: "old-engine",
     };
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
     writeFileSync(join(folder, ".env"), lines.join("\n"));
@@ -131,7 +135,10 @@ function standIns(): object {
   ];
   return {
     services: {
-      ...{ migrate: checkout, api: checkout, worker: checkout, supervisor: checkout },
+      migrate: checkout,
+      api: checkout,
+      worker: checkout,
+      supervisor: checkout,
       model: {
         image: "markmill",
         working_dir: "/app/packages/stack",

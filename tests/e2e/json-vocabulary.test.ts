@@ -36,7 +36,10 @@ const classFiles: Readonly<Record<string, string>> = {
     config: { max_steps: 5, max_time: 60, memory: { scope: "course-2026" } },
     tasks: [
       {
-        ...{ id: "keep", operator: "generation", prompt: "Say something.", inputs: [] },
+        id: "keep",
+        operator: "generation",
+        prompt: "Say something.",
+        inputs: [],
         outputs: [{ type: "insert", key: "", value: "A tide rises twice a day, and falls twice." }],
       },
     ],
@@ -102,7 +105,12 @@ const anyList = z.strictObject({ items: z.array(z.looseObject({})), next: z.null
 
 /** Compares a command's output on a batch with GET /v1/batches/{id}. */
 const batchOf = (schemaOf("getBatch") as z.ZodObject).omit({
-  ...{ rubric: true, rubricHash: true, settings: true, members: true, budgetNearlySpent: true, runMs: true },
+  rubric: true,
+  rubricHash: true,
+  settings: true,
+  members: true,
+  budgetNearlySpent: true,
+  runMs: true,
 });
 const batchBeside = ["end", "exitCode", "papers"];
 const classBeside = [...batchBeside, "similar", "comparedPartly", "unmatched", "most", "students"];
@@ -210,7 +218,11 @@ const says: Readonly<Record<string, () => Promise<void>>> = {
   },
   async explain() {
     const item = z.strictObject({
-      ...{ code: z.string(), group: z.string(), message: z.string(), follows: z.string(), hint: z.string() },
+      code: z.string(),
+      group: z.string(),
+      message: z.string(),
+      follows: z.string(),
+      hint: z.string(),
     });
     expect(besideItems(item, await json("explain", "PROMPT_UNKNOWN"))).toEqual({ some: true, names: [] });
   },

@@ -10,7 +10,10 @@ const cwd = mkdtempSync(join(tmpdir(), "markmill-processes-"));
 function call(program: string, args: readonly string[], env: Record<string, string> = {}) {
   const file = join(root, program);
   const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...args], {
-    ...{ cwd, encoding: "utf8", timeout: 60_000, env: { ...process.env, ...env } },
+    cwd,
+    encoding: "utf8",
+    timeout: 60_000,
+    env: { ...process.env, ...env },
   });
   return { status, stdout, stderr };
 }

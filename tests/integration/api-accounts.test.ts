@@ -200,7 +200,8 @@ describe("the last owner", () => {
     const own = { ...(await sessionOfTenant("biology", "ada")) };
     const as = (method: string, body?: object) =>
       fetch(`${api.url}/v1/users/${user.id}`, {
-        ...{ method, headers: own },
+        method,
+        headers: own,
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
     const { "content-type": _, ...bare } = own;

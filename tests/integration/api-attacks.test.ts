@@ -17,13 +17,27 @@ const json = { "content-type": "application/json" };
 const password = "correct horse battery";
 
 const workOf = (key: string, hash: string) => ({
-  ...{ key, by: [key], group: null, attempt: 1, counts: true, label: key, sources: [], submittedAt: null },
+  key,
+  by: [key],
+  group: null,
+  attempt: 1,
+  counts: true,
+  label: key,
+  sources: [],
+  submittedAt: null,
   lateness: { is: "on time" as const },
   content: { is: "taken" as const, hash, files: 1, bytes: 1, paths: ["a.txt"], notes: [] },
 });
 const batchOf = (definition: string, key: string, works: ReturnType<typeof workOf>[]) => ({
-  ...{ key, name: "Class", definition, rubric: classRubric as never, late: null, aiConsent: "any" as const },
-  ...{ language: null, members: works.map((work) => ({ key: work.key, name: `Name of ${work.key}` })), works },
+  key,
+  name: "Class",
+  definition,
+  rubric: classRubric as never,
+  late: null,
+  aiConsent: "any" as const,
+  language: null,
+  members: works.map((work) => ({ key: work.key, name: `Name of ${work.key}` })),
+  works,
 });
 
 beforeAll(async () => {

@@ -65,7 +65,12 @@ it("overrides, reviews and releases carry the name of the key, and the audit log
     remote.batches.record(id, { work, by: "x", kind: "override", criterion: "pure", points: 0 }),
   ).rejects.toMatchObject({ code: "GRADE_INVALID", status: 422 });
   const said = await remote.batches.record(id, {
-    ...{ work, by: "somebody else", kind: "override", criterion: "pure", points: 0, reason: "of Secretia" },
+    work,
+    by: "somebody else",
+    kind: "override",
+    criterion: "pure",
+    points: 0,
+    reason: "of Secretia",
   });
   expect(said).toMatchObject({ by: "default owner", from: 1, to: 0 });
   await remote.batches.record(id, { work, by: "x", kind: "released" });
@@ -106,7 +111,8 @@ it("a grade request answers 428 without If-Match, 412 with an old one, and once 
   expect(first.etag).toBe(await tag());
   expect(await say("owner", 0, { "idempotency-key": "once" })).toEqual(first);
   expect(await say("owner", 1, { "idempotency-key": "once" })).toMatchObject({
-    ...{ status: 409, body: { code: "IDEMPOTENCY_KEY_REUSED" } },
+    status: 409,
+    body: { code: "IDEMPOTENCY_KEY_REUSED" },
   });
   expect(await say("grader", 1)).toMatchObject({ status: 428, body: { code: "GRADE_UNSEEN" } });
   for (const old of [unmarked, `W/${first.etag}`, `"x", ${unmarked}`]) {
@@ -122,10 +128,8 @@ it("a grade request answers 428 without If-Match, 412 with an old one, and once 
     body: { takesBack: (first.body as { id: number }).id },
   });
   expect(await remote.batches.work(id, work)).toMatchObject({
-    ...{
-      grade: { total: 3, overrides: [{ points: 1 }] },
-      marks: [{ fate: { is: "taken back" } }, { fate: { is: "stands" } }],
-    },
+    grade: { total: 3, overrides: [{ points: 1 }] },
+    marks: [{ fate: { is: "taken back" } }, { fate: { is: "stands" } }],
   });
   const { id: other } = second.body as { id: number };
   expect(await say("owner", null, {}, { takesBack: other })).toMatchObject({ status: 428 });
@@ -189,7 +193,8 @@ it("another tenant finds and changes nothing of a batch", async () => {
 it("a changed rubric is refused with a list of the grades it voids, until the request confirms exactly that list", async () => {
   const strict = gradingFlow("Judge it", undefined, { pure: "No side effects at all" });
   const changed: NewBatch = {
-    ...{ ...batch, definition: strict },
+    ...batch,
+    definition: strict,
     rubric: strict.programs[strict.root]?.rubric as unknown as NewBatch["rubric"],
   };
   const refusal = async (request: NewBatch) =>
@@ -200,7 +205,8 @@ it("a changed rubric is refused with a list of the grades it voids, until the re
   const before = await remote.batches.get(id);
   const refused = await refusal(changed);
   expect(refused).toMatchObject({
-    ...{ code: "RUBRIC_VOIDS", status: 409 },
+    code: "RUBRIC_VOIDS",
+    status: 409,
     problem: {
       confirm: expect.stringMatching(/^[0-9a-f]{64}$/),
       errors: [
@@ -295,8 +301,16 @@ it("withdrawn submissions of a class of any size are reported over several reque
   // Some keys have letters that bytes and JavaScript sort differently.
   const names = ["a-first", "k-gone", "m-in-the-middle", "\u{1f600}-last", "\ufffd-gone"];
   const works = names.map((key) => ({
-    ...{ key, by: [key], group: null, attempt: 1, counts: true, label: key, sources: [key], submittedAt: null },
-    ...{ lateness: { is: "on time" as const }, content: { is: "empty" as const } },
+    key,
+    by: [key],
+    group: null,
+    attempt: 1,
+    counts: true,
+    label: key,
+    sources: [key],
+    submittedAt: null,
+    lateness: { is: "on time" as const },
+    content: { is: "empty" as const },
   }));
   const large = { ...batch, key: "large", name: "Large", members: names.map((key) => ({ key, name: key })), works };
   const saved = await remote.batches.save(large);

@@ -16,15 +16,14 @@ const generators = [
   "typescript@5.9.3",
 ];
 const compilerOptions = {
-  ...{
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    target: "es2022",
-    module: "esnext",
-    moduleResolution: "bundler",
-  },
-  ...{ lib: ["es2023", "dom", "dom.iterable"], types: [] },
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  target: "es2022",
+  module: "esnext",
+  moduleResolution: "bundler",
+  lib: ["es2023", "dom", "dom.iterable"],
+  types: [],
 };
 
 it.runIf(inject("thorough"))("clients from three OpenAPI generators compile under strict TypeScript", async () => {

@@ -302,7 +302,8 @@ it("a body at a route without a body is refused before anything changes; an empt
   const resume = async (body: string) =>
     (
       await fetch(`${api.url}/v1/runs/${run}/resume`, {
-        ...{ method: "POST", body },
+        method: "POST",
+        body,
         headers: { ...headers, "content-type": "application/json" },
       })
     ).status;

@@ -38,7 +38,8 @@ it("a batch that ends records its end, and its event stream ends", async () => {
   expect(events.length).toBeGreaterThan(1);
   expect(new Set(events.slice(0, -1).map(({ event }) => event))).toEqual(new Set(["message"]));
   expect(events.at(-1)).toMatchObject({
-    ...{ event: "end", id: "end" },
+    event: "end",
+    id: "end",
     data: { id, state: { is: "ended" }, counts: { succeeded: 3, waiting: 0, running: 0 } },
   });
   const batch = await owner.getBatch({ params: { id } });
@@ -92,7 +93,8 @@ it("a batch without submissions has not ended", async () => {
   const store = mill.store.as("default");
   const { id } = await store.batches.save({ ...(await gradableClass(store, 1)), key: "empty", works: [] });
   expect(await (await api.client("owner")).getBatch({ params: { id } })).toMatchObject({
-    ...{ state: { is: "open" }, endedAt: null },
+    state: { is: "open" },
+    endedAt: null,
   });
 });
 

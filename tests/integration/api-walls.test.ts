@@ -43,8 +43,15 @@ beforeAll(async () => {
   const ask = await until(async () => (await owner.listAsks({ query: { run: id } })).items[0]?.id);
   const batch = await owner.saveBatch({
     body: {
-      ...{ key: "class", name: "Class of Ada", definition: hash, rubric: classRubric as never, late: null },
-      ...{ aiConsent: "any", language: null, members: [{ key: "ada", name: "Ada" }], works: [adasWork] },
+      key: "class",
+      name: "Class of Ada",
+      definition: hash,
+      rubric: classRubric as never,
+      late: null,
+      aiConsent: "any",
+      language: null,
+      members: [{ key: "ada", name: "Ada" }],
+      works: [adasWork],
     },
   });
   await mill.store.database.calm.query(
@@ -71,17 +78,16 @@ afterAll(async () => {
 
 /** A submission without content, so that no run starts. */
 const adasWork = {
-  ...{
-    key: "ada",
-    by: ["ada"],
-    group: null,
-    attempt: 1,
-    counts: true,
-    label: "Ada",
-    sources: ["Ada.zip"],
-    submittedAt: null,
-  },
-  ...{ lateness: { is: "on time" as const }, content: { is: "empty" as const } },
+  key: "ada",
+  by: ["ada"],
+  group: null,
+  attempt: 1,
+  counts: true,
+  label: "Ada",
+  sources: ["Ada.zip"],
+  submittedAt: null,
+  lateness: { is: "on time" as const },
+  content: { is: "empty" as const },
 };
 /** The query of a route that needs one. */
 const queries: Partial<Record<RouteName, string>> = { listTries: "?work=ada" };

@@ -56,7 +56,10 @@ async function halfGraded() {
   ]);
   const call = { activityId: prompt?.id ?? 0, callIndex: 0, claim: 1 };
   await store.reserve({
-    ...{ tenant: "default", call, budgets: [id], want: { nanodollars: 9, tokens: 2 } },
+    tenant: "default",
+    call,
+    budgets: [id],
+    want: { nanodollars: 9, tokens: 2 },
     leave: { nanodollars: 0, tokens: 0 },
     charge: {
       runId: await run(2),
@@ -80,8 +83,13 @@ type HalfGraded = Awaited<ReturnType<typeof halfGraded>>;
 const makeLate = ({ id, slow }: HalfGraded) =>
   tenant.runs
     .create({
-      ...{ id: slow, definition: flow, labels: { batch: id }, budgets: [id], options: { grading: { batch: id } } },
-      ...{ idempotencyKey: `batch-try:${slow}`, requestHash: slow },
+      id: slow,
+      definition: flow,
+      labels: { batch: id },
+      budgets: [id],
+      options: { grading: { batch: id } },
+      idempotencyKey: `batch-try:${slow}`,
+      requestHash: slow,
     })
     .catch(() => null);
 
@@ -91,7 +99,10 @@ const replyLate = ({ runs: [, runId = ""], call }: HalfGraded) =>
     store.database,
     { id: runId, rootId: runId, tenant: "default" },
     {
-      ...{ key: { ...call, requestHash: "h" }, model: "m", request: null, reply: "late" },
+      key: { ...call, requestHash: "h" },
+      model: "m",
+      request: null,
+      reply: "late",
       usage: { promptTokens: 1, completionTokens: 1, characters: 2, nanodollars: 5 },
     },
   );

@@ -128,7 +128,10 @@ describe("deletion of a batch", () => {
     gone = tenant.batches.delete(id);
     expect(await gone).toBe(true);
     const made = await tenant.runs.create({
-      ...{ id: late?.run_id ?? "", definition: flow, idempotencyKey: `batch-try:${late?.run_id}`, requestHash: "x" },
+      id: late?.run_id ?? "",
+      definition: flow,
+      idempotencyKey: `batch-try:${late?.run_id}`,
+      requestHash: "x",
     });
     expect(made).toMatchObject({ created: false, jobs: [] });
     expect(await count("runs")).toBe(0);

@@ -111,7 +111,9 @@ describe("grades of a batch", () => {
       settings: { run: {}, late: { percentPerDay: 10, mostPercent: 50 }, aiConsent: "any", language: null },
     });
     expect((await tenant.batches.work(id, key))?.grade).toMatchObject({
-      ...{ points: 9, penalty: { points: 2 }, total: 7 },
+      points: 9,
+      penalty: { points: 2 },
+      total: 7,
     });
   });
 

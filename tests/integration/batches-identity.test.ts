@@ -31,7 +31,10 @@ const numbered = [
 ];
 const handedIn = async (key: string, by: readonly string[], content: string, more: Partial<NewWork> = {}) => ({
   ...(await workOf(tenant, 1, content)),
-  ...{ key, by, label: key, ...more },
+  key,
+  by,
+  label: key,
+  ...more,
 });
 const saved = async (more: Partial<NewBatch>): Promise<NewBatch> => ({
   ...(await classOf(tenant, flow, 0)),
@@ -57,7 +60,9 @@ async function gradedClass(more: Partial<NewBatch> = {}): Promise<string> {
   return id;
 }
 const kept = {
-  ...{ counts: true, tries: 1, standing: { is: "succeeded" } },
+  counts: true,
+  tries: 1,
+  standing: { is: "succeeded" },
   grade: { total: 7, overrides: [{ points: 1 }], released: { total: 7 } },
 };
 
@@ -239,7 +244,8 @@ it("a submission that needs a decision needs a human, is not run, and continues 
   const work = await handedIn("ada@x.org#1", ["ada@x.org"], "a");
   const hash = work.content.is === "taken" ? work.content.hash : "";
   const waiting = {
-    ...{ ...work, countsFor: ["ada@x.org"] },
+    ...work,
+    countsFor: ["ada@x.org"],
     content: { is: "undecided", hash, message: "a and b were handed in.", fix: "Remove one of them." } as const,
   };
   const { id } = await tenant.batches.save(await saved({ members: [ada], works: [waiting] }));

@@ -371,9 +371,17 @@ describe("a run that Postgres refuses to create", () => {
       expect(await countsOf(id), state).toMatchObject({ waiting: 1, failed: 0 });
     }
     expect(codes).toEqual({
-      ...{ "40001": "STORE_BUSY", "40P01": "STORE_BUSY", "55P03": "STORE_BUSY", "53300": "STORE_BUSY" },
-      ...{ "53100": "STORE_FULL", "58030": "STORE_FULL", "57P01": "STORE_UNREACHABLE", "57014": "STORE_UNREACHABLE" },
-      ...{ "25006": "STORE_READ_ONLY", XX000: "STORE_SERVER_FAULT", "42501": "STORE_REFUSED" },
+      "40001": "STORE_BUSY",
+      "40P01": "STORE_BUSY",
+      "55P03": "STORE_BUSY",
+      "53300": "STORE_BUSY",
+      "53100": "STORE_FULL",
+      "58030": "STORE_FULL",
+      "57P01": "STORE_UNREACHABLE",
+      "57014": "STORE_UNREACHABLE",
+      "25006": "STORE_READ_ONLY",
+      XX000: "STORE_SERVER_FAULT",
+      "42501": "STORE_REFUSED",
     });
     await hasty.close();
     await end();
@@ -450,7 +458,9 @@ describe("changes to a started batch", () => {
     await cancelRun(store, runs[1] ?? "", "no");
     await endWithGrade(store, runs[2] ?? "", {
       ...gradeWith({ tests: 0, style: 0 }),
-      ...{ outcome: { is: "grader error", why: "the tests did not run" }, points: null, total: null },
+      outcome: { is: "grader error", why: "the tests did not run" },
+      points: null,
+      total: null,
     });
     await admit();
     expect(await tenant.batches.retry(id, { keys: [memberOf(1).key, memberOf(4).key] })).toEqual({ works: [] });

@@ -16,8 +16,13 @@ const script = `default: { reply: "heard it all, and a few words more", delay: 2
 const end: Node = { kind: "end", outcome: "success" };
 const settings = { maxOutputTokens: 100 };
 const usual: Limits = {
-  ...{ hits: 100, steps: 1_000, depth: 5 },
-  ...{ nanodollars: null, tokens: null, characters: null, timeMs: null },
+  hits: 100,
+  steps: 1_000,
+  depth: 5,
+  nanodollars: null,
+  tokens: null,
+  characters: null,
+  timeMs: null,
 };
 const limited = (more: Partial<Limits>): Partial<Program> => ({ limits: { ...usual, ...more }, settings });
 const items = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => `item ${index}`));
@@ -25,8 +30,12 @@ const items = (count: number) => JSON.stringify(Array.from({ length: count }, (_
 /** This number of parallel branches, each with `each`. */
 function many(each: Extract<Node, { kind: "map" }>["each"], count: number, more: Partial<Program> = {}): Program {
   const map: Node = {
-    ...{ kind: "map", over: { from: "literal", text: items(count) }, each },
-    ...{ concurrency: count, itemError: "fail", minSuccess: 1 },
+    kind: "map",
+    over: { from: "literal", text: items(count) },
+    each,
+    concurrency: count,
+    itemError: "fail",
+    minSuccess: 1,
   };
   return program({ map, end }, [{ from: "map", to: "end", on: "ok" }], { ...limited({}), ...more });
 }

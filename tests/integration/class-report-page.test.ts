@@ -9,17 +9,32 @@ import { openBrowser } from "../support/chromium.ts";
 const criteria = Array.from({ length: 8 }, (_, index) => ({ id: `c${index}`, title: `Criterion ${index}`, points: 2 }));
 const words = '<script>document.title = "taken"</script><img src=x onerror=\'document.title = "taken"\'>';
 const sheet: GradeSheet = {
-  ...{ title: "Sheet 3", most: 16, criteria },
+  title: "Sheet 3",
+  most: 16,
+  criteria,
   rows: Array.from({ length: 2000 }, (_, index) => ({
     student: { key: String(index), name: index === 7 ? words : `Student ${index}` },
     feedback: "",
     grade: {
       outcome: { is: "graded" },
       criteria: criteria.map(({ id }) => ({
-        ...{ is: "scored", id, by: "tests", points: index % 3, level: null, comment: "", evidence: [] },
-        ...{ confidence: null, tests: [], notes: [] },
+        is: "scored",
+        id,
+        by: "tests",
+        points: index % 3,
+        level: null,
+        comment: "",
+        evidence: [],
+        confidence: null,
+        tests: [],
+        notes: [],
       })),
-      ...{ points: index % 17, most: 16, penalty: null, total: index % 17, flags: [], nextSteps: [] },
+      points: index % 17,
+      most: 16,
+      penalty: null,
+      total: index % 17,
+      flags: [],
+      nextSteps: [],
     },
   })),
 };

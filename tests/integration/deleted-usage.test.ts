@@ -57,7 +57,11 @@ type Ended = Awaited<ReturnType<typeof endedRun>>;
 const worst = { nanodollars: 900, tokens: 50 };
 const reserve = ({ runId, call }: Ended) =>
   store.reserve({
-    ...{ tenant: defaultTenant, call, budgets: [], want: worst, leave: { nanodollars: 0, tokens: 0 } },
+    tenant: defaultTenant,
+    call,
+    budgets: [],
+    want: worst,
+    leave: { nanodollars: 0, tokens: 0 },
     charge: { runId, rootId: runId, model: "m", promptTokens: 20, completionTokens: 30, characters: 4 },
   });
 const usage = { promptTokens: 2, completionTokens: 3, characters: 4, nanodollars: 70 };
@@ -72,7 +76,11 @@ const remove = (runId: string) => ours().runs.delete(runId);
 const usageBy = (by: UsageBy, filter?: UsageFilter) => ours().usage.by(by, filter);
 const paidOnce = { calls: 1, ...usage, unsure: { calls: 0, tokens: 0, nanodollars: 0 } };
 const unsureOnce = {
-  ...{ calls: 1, promptTokens: 20, completionTokens: 30, characters: 4, nanodollars: 900 },
+  calls: 1,
+  promptTokens: 20,
+  completionTokens: 30,
+  characters: 4,
+  nanodollars: 900,
   unsure: { calls: 1, tokens: 50, nanodollars: 900 },
 };
 /** Entries of the account that name a missing run, or wait to be added to a total. */

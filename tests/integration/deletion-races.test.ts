@@ -159,8 +159,11 @@ it("a request of a deleted run is not sent: its reservation is refused and leave
   const { runId, activity } = await endedRun();
   expect(await remove(runId)).toBe(true);
   const reserving = store.reserve({
-    ...{ tenant: defaultTenant, call: { activityId: activity.id, callIndex: 0, claim: 1 }, budgets: [] },
-    ...{ want: { nanodollars: 1, tokens: 1 }, leave: { nanodollars: 0, tokens: 0 } },
+    tenant: defaultTenant,
+    call: { activityId: activity.id, callIndex: 0, claim: 1 },
+    budgets: [],
+    want: { nanodollars: 1, tokens: 1 },
+    leave: { nanodollars: 0, tokens: 0 },
     charge: { runId, rootId: runId, model: "m", promptTokens: 1, completionTokens: 1, characters: 1 },
   });
   await expect(reserving).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
@@ -173,8 +176,11 @@ it("a missing budget refuses the calls of a run that pays from it", async () => 
   const want = { nanodollars: 1, tokens: 1 };
   const reserve = (callIndex: number) =>
     store.reserve({
-      ...{ tenant: defaultTenant, call: { activityId: activity.id, callIndex, claim: 1 }, budgets: ["gone"] },
-      ...{ want, leave: { nanodollars: 0, tokens: 0 } },
+      tenant: defaultTenant,
+      call: { activityId: activity.id, callIndex, claim: 1 },
+      budgets: ["gone"],
+      want,
+      leave: { nanodollars: 0, tokens: 0 },
       charge: { runId, rootId: runId, model: "m", promptTokens: 1, completionTokens: 1, characters: 1 },
     });
   expect(await Promise.all([reserve(0), reserve(1)])).toEqual(Array(2).fill({ kind: "missing", budget: "gone" }));

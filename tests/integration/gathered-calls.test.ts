@@ -59,15 +59,21 @@ const reserving = (number: number, tenant = "default") => ({
   want,
   leave: nothingLeft,
   charge: {
-    ...{ runId: runOf(number), rootId: runOf(number), model: "m" },
-    ...{ promptTokens: 4, completionTokens: 3, characters: 20 },
+    runId: runOf(number),
+    rootId: runOf(number),
+    model: "m",
+    promptTokens: 4,
+    completionTokens: 3,
+    characters: 20,
   },
 });
 const paid = (number: number, more: { readonly text?: string; readonly nanodollars?: number } = {}) => ({
   run: { id: runOf(number), rootId: runOf(number), tenant: "default" },
   call: {
     key: { ...callOf(number), requestHash: "h" },
-    ...{ model: "m", request: null, reply: { text: more.text ?? `reply ${number}` } },
+    model: "m",
+    request: null,
+    reply: { text: more.text ?? `reply ${number}` },
     usage: { promptTokens: 2, completionTokens: 1, characters: 9, nanodollars: more.nanodollars ?? 6 },
   },
 });

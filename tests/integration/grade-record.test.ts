@@ -23,7 +23,8 @@ beforeEach(async () => {
   tenant = store.as("default");
   ({ id } = await tenant.batches.save(await classOf(tenant, flow, 2)));
   await admitWorks(store, {
-    ...{ most: 10, enqueue: async () => undefined },
+    most: 10,
+    enqueue: async () => undefined,
     onSkipped: (error) => {
       throw error;
     },
@@ -51,7 +52,8 @@ describe("grades of two teachers", () => {
     await say("ada", 1);
     const before = (await work()).etag;
     await expect(say("bob", 2)).rejects.toMatchObject({
-      ...{ code: "STORE_GRADE_UNSEEN", message: expect.stringMatching(/ada gave style 1 points/) },
+      code: "STORE_GRADE_UNSEEN",
+      message: expect.stringMatching(/ada gave style 1 points/),
     });
     await say("ada", 4);
     await expect(say("bob", 2, { seen: [before] })).rejects.toMatchObject({ code: "STORE_GRADE_CHANGED" });
@@ -86,7 +88,8 @@ describe("grades of two teachers", () => {
     const [first] = (await work()).marks;
     expect(first).toMatchObject({ by: "ada", fate: { is: "taken back", by: undo.id } });
     await expect(say("ada", null)).rejects.toMatchObject({
-      ...{ code: "STORE_GRADE_REFUSED", message: expect.stringMatching(/ada has not overridden style.*bob gave/) },
+      code: "STORE_GRADE_REFUSED",
+      message: expect.stringMatching(/ada has not overridden style.*bob gave/),
     });
     await say("bob", null);
     expect((await work()).grade).toMatchObject({ total: 9, overrides: [] });

@@ -124,7 +124,10 @@ it("a hand-over on Postgres does not wait for a locked job row, which would be a
   await stalledCheck.query("begin");
   await stalledCheck.query(lock, [jobId(held as JobSpec)]);
   const oneOf = (from?: JobSpec, to?: JobSpec) => ({
-    ...{ from: jobId(from as JobSpec), to: jobId(to as JobSpec), token: "slot", data: "{}" },
+    from: jobId(from as JobSpec),
+    to: jobId(to as JobSpec),
+    token: "slot",
+    data: "{}",
   });
   const act = handOverOnPostgres(pool, "control", 3_000);
   expect(await act([oneOf(free, after), oneOf(held, rest[0])], Date.now())).toEqual([true, false]);

@@ -129,11 +129,21 @@ describe("a database from before inline activities", () => {
     const main = branches(2);
     const { hash, ...defined } = definition({ main });
     const started = (run: string): RunStarted => ({
-      ...{ type: "run.started", at: Date.now(), seed: 1, run, environment: {}, caps: {}, caller: null },
+      type: "run.started",
+      at: Date.now(),
+      seed: 1,
+      run,
+      environment: {},
+      caps: {},
+      caller: null,
       variables: { STUDENT: "Ada" },
     });
     const done = (node: string): Event => ({
-      ...{ type: "activity.succeeded", at: Date.now(), seed: 1, epoch: 1, usage: null },
+      type: "activity.succeeded",
+      at: Date.now(),
+      seed: 1,
+      epoch: 1,
+      usage: null,
       activity: { node, generation: 1, item: null, attempt: 1 },
       outcome: { kind: "done" },
     });

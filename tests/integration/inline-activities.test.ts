@@ -52,7 +52,8 @@ describe("a stopped run with open inline activities", () => {
       expect(await other.claim(job)).toEqual({ kind: "stale", jobs: [] });
     }
     const late = await store.commit({
-      ...{ run: held.run, source: held.activity },
+      run: held.run,
+      source: held.activity,
       event: succeeded(store, held, { kind: "done" }),
     });
     expect(late).toEqual({ kind: "dropped", jobs: [] });
@@ -143,7 +144,10 @@ describe("a run that ends or starts its handler with open inline activities", ()
     });
     await finish(store, next);
     expect(await getRun(store.database, runId)).toMatchObject({
-      ...{ status: "failed", reason: { code: "LIMIT_TIME" }, deadline: null, variables: { SORRY: "yes" } },
+      status: "failed",
+      reason: { code: "LIMIT_TIME" },
+      deadline: null,
+      variables: { SORRY: "yes" },
     });
     await replaysExactly(runId);
   });
@@ -155,7 +159,8 @@ describe("an inline activity with a transient failure", () => {
     const [left, right] = two(jobs);
     const claim = await claimed(store, left);
     const failed = await store.commit({
-      ...{ run: claim.run, source: claim.activity },
+      run: claim.run,
+      source: claim.activity,
       event: failing(store, claim, "retry"),
     });
     const again = only(failed.jobs);

@@ -54,7 +54,9 @@ describe.skipIf(jail !== null)("the cases command of the judge", () => {
       const read = results?.kind === "read" ? Buffer.from(results.bytes).toString("utf8") : null;
       const written = read === null ? null : (JSON.parse(read) as { nonce: string; tests: Tested[] });
       return {
-        ...{ exitCode: outcome.exitCode, output: outcome.output, signed: written?.nonce === nonce },
+        exitCode: outcome.exitCode,
+        output: outcome.output,
+        signed: written?.nonce === nonce,
         tests: written?.tests.map(({ name, status, message }) => [name, status, message]) ?? null,
         visible: written?.tests.filter(({ visibility }) => visibility === "visible").map(({ name }) => name) ?? [],
       };
@@ -75,12 +77,18 @@ describe.skipIf(jail !== null)("the cases command of the judge", () => {
       "cases --visible 'examples/*' -- bash double.sh",
       { "double.sh": program },
       {
-        ...{ "cases/examples/one.in": "21\n", "cases/examples/one.out": "42\n" },
-        ...{ "cases/hidden/arguments.in": "1\n", "cases/hidden/arguments.args": "a b\nc\n" },
-        ...{ "cases/hidden/arguments.out": "2 a b c\n" },
-        ...{ "cases/hidden/wrong.in": "2\n", "cases/hidden/wrong.out": "5\n" },
-        ...{ "cases/hidden/zero.in": "0\n", "cases/hidden/zero.out": "0\n", "cases/hidden/zero.exit": "4\n" },
-        ...{ "cases/hidden/zero2.in": "0\n", "cases/hidden/zero2.out": "0\n" },
+        "cases/examples/one.in": "21\n",
+        "cases/examples/one.out": "42\n",
+        "cases/hidden/arguments.in": "1\n",
+        "cases/hidden/arguments.args": "a b\nc\n",
+        "cases/hidden/arguments.out": "2 a b c\n",
+        "cases/hidden/wrong.in": "2\n",
+        "cases/hidden/wrong.out": "5\n",
+        "cases/hidden/zero.in": "0\n",
+        "cases/hidden/zero.out": "0\n",
+        "cases/hidden/zero.exit": "4\n",
+        "cases/hidden/zero2.in": "0\n",
+        "cases/hidden/zero2.out": "0\n",
       },
     );
     expect(rest).toEqual({

@@ -105,7 +105,8 @@ it("a pass over batches reads running and startable attempts, and none that wait
   try {
     const look = () =>
       admitWorks(young, {
-        ...{ most: 1_000, enqueue: async () => undefined },
+        most: 1_000,
+        enqueue: async () => undefined,
         onSkipped: (error) => {
           throw error;
         },

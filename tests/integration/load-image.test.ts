@@ -34,8 +34,12 @@ describe.skipIf(!available)("the loader of the sandbox image", () => {
       Cmd: [...command],
       Tty: true,
       HostConfig: {
-        ...{ NetworkMode: "none", ReadonlyRootfs: true, CapDrop: ["ALL"], CapAdd: ["DAC_READ_SEARCH"] },
-        ...{ SecurityOpt: ["no-new-privileges:true"], Binds: [...binds] },
+        NetworkMode: "none",
+        ReadonlyRootfs: true,
+        CapDrop: ["ALL"],
+        CapAdd: ["DAC_READ_SEARCH"],
+        SecurityOpt: ["no-new-privileges:true"],
+        Binds: [...binds],
       },
     });
     try {

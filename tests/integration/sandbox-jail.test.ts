@@ -127,7 +127,9 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
     },
     {
       walls: "without cgroups, filter loaded by perl",
-      ...{ host: { useCgroups: false }, limits: true, probes: inject("thorough") || !asNobody },
+      host: { useCgroups: false },
+      limits: true,
+      probes: inject("thorough") || !asNobody,
       byCommand: false,
     },
   ])("limits of a jail, $walls", ({ host, limits, probes, byCommand }) => {

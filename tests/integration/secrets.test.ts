@@ -50,12 +50,16 @@ async function startEcho() {
       ? []
       : [...body.matchAll(/use the tool (\w+)/g)].map(([, name]) => name);
     const tool_calls = names.map((name, index) => ({
-      ...{ id: `c${index}`, type: "function" },
+      id: `c${index}`,
+      type: "function",
       function: { name, arguments: JSON.stringify(toolArguments[name ?? ""] ?? {}) },
     }));
     const message = { role: "assistant", content: said, ...(tool_calls.length > 0 && { tool_calls }) };
     json(200, {
-      ...{ id: "x", object: "chat.completion", created: 1, model: "scripted" },
+      id: "x",
+      object: "chat.completion",
+      created: 1,
+      model: "scripted",
       choices: [{ index: 0, message, finish_reason: tool_calls.length > 0 ? "tool_calls" : "stop" }],
       usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
     });
@@ -102,16 +106,27 @@ beforeAll(async () => {
     ...given,
     DATABASE_URL: databaseUrl.href,
     REDIS_URL: `redis://:${secretOf("REDIS_URL")}@127.0.0.1:1/0`,
-    ...{ QUEUE_BACKEND: "postgres", OPENAI_BASE_URL: `${echo.url}/v1`, DEFAULT_MODEL: "scripted", LOG_LEVEL: "trace" },
-    ...{ SANDBOX: "none", API_PORT: "0", PG_POOL_SIZE: "4", GIT_TOKEN_HOST: "git.example" },
-    ...{ BLOBS: "s3", S3_BUCKET: "files", S3_ENDPOINT: echo.url },
+    QUEUE_BACKEND: "postgres",
+    OPENAI_BASE_URL: `${echo.url}/v1`,
+    DEFAULT_MODEL: "scripted",
+    LOG_LEVEL: "trace",
+    SANDBOX: "none",
+    API_PORT: "0",
+    PG_POOL_SIZE: "4",
+    GIT_TOKEN_HOST: "git.example",
+    BLOBS: "s3",
+    S3_BUCKET: "files",
+    S3_ENDPOINT: echo.url,
     TOOL_ALLOW: echo.address,
     TOOL_SECRETS: JSON.stringify({ T: { value: secretOf("TOOL_SECRETS"), hosts: [`http://${echo.address}`] } }),
-    ...{ TOOL_SERPER_URL: `${echo.url}/serper`, TOOL_JINA_URL: `${echo.url}/told`, TOOL_BROWSERLESS_URL: echo.url },
+    TOOL_SERPER_URL: `${echo.url}/serper`,
+    TOOL_JINA_URL: `${echo.url}/told`,
+    TOOL_BROWSERLESS_URL: echo.url,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`,
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${echo.url}/metrics`,
     OTEL_EXPORTER_OTLP_HEADERS: `x-key=${secretOf("OTEL_EXPORTER_OTLP_HEADERS")}`,
-    ...{ OTEL_BSP_SCHEDULE_DELAY: "100", OTEL_METRIC_EXPORT_INTERVAL: "500" },
+    OTEL_BSP_SCHEDULE_DELAY: "100",
+    OTEL_METRIC_EXPORT_INTERVAL: "500",
   };
   toolArguments.jina = { website: `${echo.url}/page` };
   toolArguments.browserless = { website: `${echo.url}/page` };

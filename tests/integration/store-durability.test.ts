@@ -352,7 +352,9 @@ describe("an activity that is claimed ahead", () => {
     const job = only(committed.jobs);
     const { ahead } = committed;
     expect(ahead).toMatchObject({
-      ...{ kind: "claimed", interrupted: false, takeovers: 0 },
+      kind: "claimed",
+      interrupted: false,
+      takeovers: 0,
       activity: { id: job.activityId, claim: 1, leased: true, unasked: true, work: { kind: "prompt", text: "Two?" } },
     });
     expect(await other.claim(job)).toMatchObject({ kind: "held" });
@@ -372,8 +374,12 @@ describe("an activity that is claimed ahead", () => {
 
   it("is performed with the text of its row, so that a repetition makes the same request", async () => {
     const each: Node = {
-      ...{ kind: "map", over: { from: "literal", text: '["a\\u0000b\\ud800"]' }, concurrency: 1, itemError: "fail" },
-      ...{ minSuccess: 1, each: { kind: "prompt", text: { from: "read", name: "item" } } },
+      kind: "map",
+      over: { from: "literal", text: '["a\\u0000b\\ud800"]' },
+      concurrency: 1,
+      itemError: "fail",
+      minSuccess: 1,
+      each: { kind: "prompt", text: { from: "read", name: "item" } },
     } as Node;
     const mapped = program({ first: say("One?"), each, end }, [
       { from: "first", to: "each", on: "ok" },

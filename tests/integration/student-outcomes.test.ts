@@ -94,16 +94,30 @@ class Course {
     const attempt = this.works.filter((work) => work.by.join() === by.join()).length + 1;
     const key = `${by.join("+")}#${attempt}`;
     this.works.push({
-      ...{ key, by, group: null, attempt, counts: true, label: key, sources: [key], instant: dated ? attempt : null },
-      ...{ submittedAt: null, lateness: { is: "late", byMs: 3_600_000 }, content: await contentOf(attempt % 2) },
+      key,
+      by,
+      group: null,
+      attempt,
+      counts: true,
+      label: key,
+      sources: [key],
+      instant: dated ? attempt : null,
+      submittedAt: null,
+      lateness: { is: "late", byMs: 3_600_000 },
+      content: await contentOf(attempt % 2),
     });
   }
 
   /** The submissions as the intake of a class returns them. */
   counting(): NewWork[] {
     const read = this.works.map((work) => ({
-      ...{ work, label: work.label, attempt: null, instant: work.instant, isLate: false },
-      ...{ isEmpty: work.content.is === "empty", hash: work.content.is === "taken" ? work.content.hash : null },
+      work,
+      label: work.label,
+      attempt: null,
+      instant: work.instant,
+      isLate: false,
+      isEmpty: work.content.is === "empty",
+      hash: work.content.is === "taken" ? work.content.hash : null,
       by: work.by.map((key) => ({ key, name: key })),
     }));
     const people = new Map(read.flatMap(({ by }) => by.map((member) => [member.key, member] as const)));
@@ -115,7 +129,9 @@ class Course {
       const counted = (waits ? undecidedFor : countsFor).map(({ key }) => key);
       const hash = read[index]?.hash ?? null;
       return {
-        ...{ ...work, counts: counted.length > 0, countsFor: counted },
+        ...work,
+        counts: counted.length > 0,
+        countsFor: counted,
         content: waits ? { is: "undecided", hash, message: "several", fix: "choose" } : work.content,
       };
     });
@@ -123,14 +139,19 @@ class Course {
 
   async save(): Promise<void> {
     const batch: NewBatch = {
-      ...{ key: this.#key, name: "A class", definition: definition({ main: onePrompt }), rubric: this.rubric },
+      key: this.#key,
+      name: "A class",
+      definition: definition({ main: onePrompt }),
+      rubric: this.rubric,
       settings: { run: {}, late: { percentPerDay: 10, mostPercent: 50 }, aiConsent: "any", language: null },
       members: Array.from({ length: this.people }, (_, index) => memberOf(index + 1)),
-      ...{ works: this.counting(), whole: true },
+      works: this.counting(),
+      whole: true,
     };
     ({ id: this.id } = await tenant.batches.save(batch));
     await admitWorks(store, {
-      ...{ most: 100, enqueue: async () => undefined },
+      most: 100,
+      enqueue: async () => undefined,
       onSkipped: (error) => {
         throw error;
       },
@@ -155,7 +176,8 @@ function gradeOf(how: string) {
         { tests: 5, style: 3 },
         {
           outcome: { is: "needs human", why: ["style: no model has graded this"] },
-          ...{ points: null, total: null },
+          points: null,
+          total: null,
           criteria: [
             ...gradeWith({ tests: 5, style: 3 }).criteria.slice(0, 1),
             { is: "not graded", id: "style", why: "no model has graded this" },

@@ -95,7 +95,12 @@ async function fill(tenant: TenantStore) {
   const work = await tenant.batches.work(batch.id, memberOf(1).key);
   await endWithGrade(store, work?.try?.runId ?? "", gradeWith({ tests: 6, style: 4 }));
   await tenant.batches.record(batch.id, {
-    ...{ work: memberOf(1).key, by: "ada", kind: "override", criterion: "style", points: 1, reason: "secret reason" },
+    work: memberOf(1).key,
+    by: "ada",
+    kind: "override",
+    criterion: "style",
+    points: 1,
+    reason: "secret reason",
   });
   const [thread] = await tenant.runs.threads(done.runId);
   const [child] = await tenant.runs.children(calling.runId);

@@ -61,7 +61,9 @@ const reply = (of: CallRef, by = store.database) =>
     { id: "r", rootId: "r", tenant: defaultTenant },
     {
       key: { ...of, requestHash: "h" },
-      ...{ model: "m", request: null, reply: {} },
+      model: "m",
+      request: null,
+      reply: {},
       usage: { promptTokens: 3, completionTokens: 2, characters: 9, nanodollars: cost.nanodollars },
     },
   );
@@ -171,7 +173,8 @@ describe("a limit that is set later", () => {
     await caps.set(id, 250);
     expect(await row()).toMatchObject({ spent_nanodollars: 40, reserved_nanodollars: 180 });
     expect(await reserve(store.database, call(5), [id], want)).toMatchObject({
-      ...{ kind: "refused", code: "LIMIT_COST" },
+      kind: "refused",
+      code: "LIMIT_COST",
       budget: { spent: cost, reserved: { nanodollars: 180, tokens: 18 } },
     });
     await reply(call(2));

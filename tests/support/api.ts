@@ -56,7 +56,11 @@ export async function startApi(
     return secret;
   }
   return {
-    ...{ url, api, access, log, key },
+    url,
+    api,
+    access,
+    log,
+    key,
     client: async (role, tenant) => createClient({ url, token: await key([role], tenant) }),
     close: () => api.close(),
   };

@@ -35,7 +35,8 @@ export function admit(
   more: Partial<Parameters<typeof admitWorks>[1]> = {},
 ): Promise<Admission> {
   return admitWorks(store, {
-    ...{ most, enqueue: async () => undefined },
+    most,
+    enqueue: async () => undefined,
     onSkipped: (error) => {
       throw error;
     },

@@ -6,12 +6,22 @@ import type { Machine } from "@markmill/store/machine";
 export const classRubric: Rubric = {
   criteria: [
     {
-      ...{ id: "tests", title: "Tests pass", points: 6, scale: { is: "points", step: 1 }, evidence: false },
-      ...{ source: { is: "tests", patterns: ["*"] }, guidance: "" },
+      id: "tests",
+      title: "Tests pass",
+      points: 6,
+      scale: { is: "points", step: 1 },
+      evidence: false,
+      source: { is: "tests", patterns: ["*"] },
+      guidance: "",
     },
     {
-      ...{ id: "style", title: "Reads well", points: 4, scale: { is: "points", step: 1 }, evidence: false },
-      ...{ source: { is: "llm" }, guidance: "" },
+      id: "style",
+      title: "Reads well",
+      points: 4,
+      scale: { is: "points", step: 1 },
+      evidence: false,
+      source: { is: "llm" },
+      guidance: "",
     },
   ],
 };
@@ -30,8 +40,15 @@ export async function workOf(
   const bytes = Buffer.from(content);
   const { hash } = await store.blobs.save(bytes);
   return {
-    ...{ key: memberOf(number).key, by: [memberOf(number).key], group: null, attempt: 1, counts: true },
-    ...{ label: String(number), sources: [`${number}.zip`], submittedAt: null, lateness: { is: "on time" } },
+    key: memberOf(number).key,
+    by: [memberOf(number).key],
+    group: null,
+    attempt: 1,
+    counts: true,
+    label: String(number),
+    sources: [`${number}.zip`],
+    submittedAt: null,
+    lateness: { is: "on time" },
     content: { is: "taken", hash, files: 1, bytes: bytes.length, paths: ["main.js"], notes: [] },
   };
 }
@@ -46,7 +63,10 @@ export async function classOf(
   const works: NewWork[] = [];
   for (const number of numbers) works.push(await workOf(store, number));
   return {
-    ...{ key: "class", name: "A class", definition, rubric: classRubric },
+    key: "class",
+    name: "A class",
+    definition,
+    rubric: classRubric,
     settings: { run: {}, late: null, aiConsent: "any", language: null },
     members: numbers.map(memberOf),
     works,
@@ -66,7 +86,12 @@ export function gradeWith(
       { ...scored, id: "tests", by: "tests", points: points.tests, confidence: null },
       { ...scored, id: "style", by: "llm", points: points.style, confidence: 0.9 },
     ],
-    ...{ points: sum, most: 10, penalty: null, total: sum, flags: [], nextSteps: [] },
+    points: sum,
+    most: 10,
+    penalty: null,
+    total: sum,
+    flags: [],
+    nextSteps: [],
     ...more,
   };
 }

@@ -43,7 +43,8 @@ export async function startGatedModel(url: string): Promise<GatedModel> {
     await held;
     const { authorization = "", "content-type": type = "application/json" } = request.headers;
     const reply = await fetch(new URL(request.url ?? "/", url), {
-      ...{ method: request.method ?? "POST", body: Buffer.concat(pieces) },
+      method: request.method ?? "POST",
+      body: Buffer.concat(pieces),
       headers: { authorization, "content-type": type, "idempotency-key": key },
     });
     const body = Buffer.from(await reply.arrayBuffer());
@@ -63,7 +64,9 @@ export async function startGatedModel(url: string): Promise<GatedModel> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    ...{ url: `http://127.0.0.1:${port}/v1`, asked, answered },
+    url: `http://127.0.0.1:${port}/v1`,
+    asked,
+    answered,
     shutAfter: (answers) => {
       left = answers;
     },

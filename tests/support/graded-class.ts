@@ -51,8 +51,14 @@ export async function gradableWork(store: Pick<TenantStore, "blobs">, number: nu
   const tar = await packing;
   const { hash } = await store.blobs.save(tar);
   return {
-    ...{ key: memberOf(number).key, by: [memberOf(number).key], group: null, attempt: 1, counts: true },
-    ...{ label: String(number), sources: [`${memberOf(number).name}.zip`], submittedAt: null },
+    key: memberOf(number).key,
+    by: [memberOf(number).key],
+    group: null,
+    attempt: 1,
+    counts: true,
+    label: String(number),
+    sources: [`${memberOf(number).name}.zip`],
+    submittedAt: null,
     lateness: { is: "on time" },
     content: { is: "taken", hash, files: 1, bytes: tar.length, paths: ["main.js"], notes: [] },
   };
@@ -69,7 +75,10 @@ export async function gradableClass(
   for (const number of numbers) works.push(await gradableWork(store, number));
   const program = definition.programs[definition.root];
   return {
-    ...{ key: "class", name: "A class", definition, rubric: program?.rubric as unknown as NewBatch["rubric"] },
+    key: "class",
+    name: "A class",
+    definition,
+    rubric: program?.rubric as unknown as NewBatch["rubric"],
     settings: { run: {}, late: null, aiConsent: "any", language: null },
     members: numbers.map(memberOf),
     works,

@@ -22,7 +22,11 @@ const log = {
   error: (fields: object, text: string) => console.error(text, fields),
 };
 startSupervisor({
-  ...{ store, queues, log, retentionDays: 0, runsPerTenant: settings.runsPerTenant ?? null },
+  store,
+  queues,
+  log,
+  retentionDays: 0,
+  runsPerTenant: settings.runsPerTenant ?? null,
   failPoint: (at) => {
     if (at !== point) return;
     seen += 1;

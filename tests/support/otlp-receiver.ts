@@ -173,13 +173,18 @@ function readMetrics(body: Buffer): ReceivedPoint[] {
         const histograms = each(metric, 9).flatMap((kind) => each(kind, 1));
         return [
           ...numbers.map((point) => ({
-            ...{ name, resource, count: null, attributes: attributesOf(point, 7) },
+            name,
+            resource,
+            count: null,
+            attributes: attributesOf(point, 7),
             value: point.has(4)
               ? (bytesOf(point, 4)[0]?.readDoubleLE() ?? 0)
               : Number(bytesOf(point, 6)[0]?.readBigInt64LE() ?? 0n),
           })),
           ...histograms.map((point) => ({
-            ...{ name, resource, attributes: attributesOf(point, 9) },
+            name,
+            resource,
+            attributes: attributesOf(point, 9),
             count: Number(fixed(point, 4)),
             value: bytesOf(point, 5)[0]?.readDoubleLE() ?? 0,
           })),

@@ -65,8 +65,11 @@ export async function startPgBouncer(
   // It refuses to run as root.
   const identity = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   const server = spawn(program.file, [join(directory, "pgbouncer.ini")], {
-    ...{ ...identity, env: program.env, cwd: "/" },
-    ...{ detached: true, stdio: "ignore" },
+    ...identity,
+    env: program.env,
+    cwd: "/",
+    detached: true,
+    stdio: "ignore",
   });
   server.unref();
   const watch = afterDeath('kill -KILL "$1"; rm -rf "$2"', [String(server.pid ?? 0), directory]);

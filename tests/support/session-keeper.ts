@@ -19,7 +19,13 @@ const quiet = { info: () => undefined, warn: () => undefined, error: () => undef
 
 export function keeperOf(store: Store, sandbox: Sandbox, worker = "one", id = newId()): TestKeeper {
   const keeper = createSessionKeeper({
-    ...{ database: store.database, sandbox, worker, host: "host", app: "markmill-test", images: [], log: quiet },
+    database: store.database,
+    sandbox,
+    worker,
+    host: "host",
+    app: "markmill-test",
+    images: [],
+    log: quiet,
     ceiling: {
       ...defaultLimits,
       wallMs: 20_000,

@@ -136,7 +136,10 @@ function inventory(): {
         .replace("/src/", "/")
         .replace("/dialects/", "/");
       return [...found].map(([, exported = "", type]) => ({
-        ...{ name: `${short} ${exported}`, file: join(root, file), bytes: type !== "string", exported },
+        name: `${short} ${exported}`,
+        file: join(root, file),
+        bytes: type !== "string",
+        exported,
       }));
     });
 }
@@ -199,8 +202,13 @@ async function others(): Promise<Readonly<Record<string, Reader>>> {
   };
   const reportOf = (text: string) =>
     reportFor({
-      ...{ title: text, student: text, grade: graded(text), criteria, reviewer: null },
-      ...{ moment: { afterDueDate: true, published: true }, sources: new Map([["a.js", text]]) },
+      title: text,
+      student: text,
+      grade: graded(text),
+      criteria,
+      reviewer: null,
+      moment: { afterDueDate: true, published: true },
+      sources: new Map([["a.js", text]]),
     });
   const definition = (name: string): Reader => {
     return (text) =>
@@ -236,8 +244,12 @@ async function others(): Promise<Readonly<Record<string, Reader>>> {
       ]),
     ),
     "items of a map": begun({
-      ...{ kind: "map", over: named, each: { kind: "prompt", text: { from: "read", name: "item" } }, concurrency: 2 },
-      ...{ itemError: "collect", minSuccess: 0 },
+      kind: "map",
+      over: named,
+      each: { kind: "prompt", text: { from: "read", name: "item" } },
+      concurrency: 2,
+      itemError: "collect",
+      minSuccess: 0,
     }),
     "a query in a text": begun({ kind: "memory", op: "search", text: named, web: "t" }, { tools: { t: search } }),
     "the result of a run": begun(
@@ -328,7 +340,10 @@ async function others(): Promise<Readonly<Record<string, Reader>>> {
     "lines on paper": (text) => breakLines([{ font: "a", text }], 100, (run) => run.text.length),
     classHtml: (text) =>
       classHtml({
-        ...{ sheet: sheetOf([row("1", text, graded(text))]), at: "now", work: new Map(), unmatched: [text] },
+        sheet: sheetOf([row("1", text, graded(text))]),
+        at: "now",
+        work: new Map(),
+        unmatched: [text],
         similar: [{ one: text, other: text, similarity: 1 }],
       }),
     "grades as CSV": (text) => exportGrades("csv", sheetOf([row("1", text, graded(text), text)])),

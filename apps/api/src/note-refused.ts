@@ -48,7 +48,11 @@ export function noteRefused(
   const { tenant, actor, name: actorName } = principal;
   access.log
     .asked({
-      ...{ tenant, actor, actorName, action, target },
+      tenant,
+      actor,
+      actorName,
+      action,
+      target,
       requestId: request.id,
       address: request.address,
       details: {},

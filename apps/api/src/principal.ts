@@ -55,15 +55,13 @@ export async function identify(
 export function ofKey(key: Key): Principal {
   const held = knownRoles(key.roles);
   return {
-    ...{
-      tenant: key.tenant,
-      kind: "key",
-      id: key.id,
-      actor: `key:${key.id}`,
-      name: key.name,
-      roles: held,
-      userId: null,
-    },
+    tenant: key.tenant,
+    kind: "key",
+    id: key.id,
+    actor: `key:${key.id}`,
+    name: key.name,
+    roles: held,
+    userId: null,
     scopes: effectiveScopes(held, knownScopes(key.scopes)),
     expiresAt: key.expiresAt,
     keyExpiresAt: key.expiresAt,
@@ -75,15 +73,13 @@ export function ofLogin(login: Login, cookie: string): Principal {
   const held = knownRoles(login.roles);
   const actor = login.userId === null ? `key:${login.keyId}` : `user:${login.userId}`;
   return {
-    ...{
-      tenant: login.tenant,
-      kind: "session",
-      id: login.id,
-      actor,
-      name: login.name,
-      roles: held,
-      userId: login.userId,
-    },
+    tenant: login.tenant,
+    kind: "session",
+    id: login.id,
+    actor,
+    name: login.name,
+    roles: held,
+    userId: login.userId,
     scopes: effectiveScopes(held, knownScopes(login.scopes)),
     expiresAt: login.expiresAt,
     keyExpiresAt: login.keyExpiresAt,

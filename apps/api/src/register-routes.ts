@@ -104,7 +104,10 @@ function tellStart(
 ): void {
   if (telemetry == null || (name !== "startRun" && name !== "retryRun") || typeof id !== "string") return;
   telemetry.started({
-    ...{ id, rootId: id, route: name, tookMs },
+    id,
+    rootId: id,
+    route: name,
+    tookMs,
     traceparent: typeof traceparent === "string" ? traceparent : null,
     forkOf: name === "retryRun" ? targetOf(params) : null,
     created: (body as { readonly created?: unknown } | undefined)?.created !== false,

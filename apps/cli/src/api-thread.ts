@@ -12,14 +12,22 @@ const { config, cwd } = workerData as ApiThreadData;
 const say = (said: ApiThreadSays) => parentPort?.postMessage(said);
 
 const stack = await openStack({
-  ...{ config, cwd, role: "api", migrate: false },
+  config,
+  cwd,
+  role: "api",
+  migrate: false,
   log: terminalLog({ err: (text) => say({ is: "trouble", text }) }),
 });
 try {
   const { store, queues, telemetry, log: tell } = stack;
   const catalogue = await readCatalogue(config, cwd);
   const { url, firstKey, close } = await serveApi({
-    ...{ config, store, queues, catalogue, telemetry, tell },
+    config,
+    store,
+    queues,
+    catalogue,
+    telemetry,
+    tell,
     logLevel: "error",
   });
   say({ is: "serving", url, firstKey });

@@ -27,13 +27,14 @@ async function asked(answer: string | null, args: readonly string[] = ["status"]
     return answer ?? "";
   };
   const terminal: Terminal = {
-    ...{
-      out: () => undefined,
-      data: () => undefined,
-      draw: () => undefined,
-      err: (text: string) => void said.push(text),
-    },
-    ...{ cwd: join(base, "folder"), shown: true, live: true, columns: 80 },
+    out: () => undefined,
+    data: () => undefined,
+    draw: () => undefined,
+    err: (text: string) => void said.push(text),
+    cwd: join(base, "folder"),
+    shown: true,
+    live: true,
+    columns: 80,
     ...(answer === null ? {} : { ask }),
   };
   await askTrust(args, terminal);

@@ -159,7 +159,9 @@ export function classAsJson(
 ) {
   return {
     ...batchAsJson(batch),
-    ...{ end, exitCode, papers },
+    end,
+    exitCode,
+    papers,
     similar: facts.similar,
     comparedPartly: facts.comparedPartly,
     unmatched: facts.unmatched,
@@ -169,15 +171,18 @@ export function classAsJson(
       return {
         student: row.student,
         status: statusOf(row),
-        ...{ total: row.grade?.total ?? null, points: row.grade?.points ?? null, penalty: row.grade?.penalty ?? null },
-        ...{ outcome: row.grade?.outcome ?? null, flags: row.grade?.flags ?? [] },
+        total: row.grade?.total ?? null,
+        points: row.grade?.points ?? null,
+        penalty: row.grade?.penalty ?? null,
+        outcome: row.grade?.outcome ?? null,
+        flags: row.grade?.flags ?? [],
         criteria: row.grade?.criteria ?? [],
-        ...{ work: work?.key ?? null, pseudonym: work?.pseudonym ?? null, runId: work?.try?.runId ?? null },
-        ...{
-          tries: work?.tries ?? 0,
-          released: work?.grade == null ? null : releasedFor(work.grade, row.student.key),
-          lateness: work?.lateness ?? null,
-        },
+        work: work?.key ?? null,
+        pseudonym: work?.pseudonym ?? null,
+        runId: work?.try?.runId ?? null,
+        tries: work?.tries ?? 0,
+        released: work?.grade == null ? null : releasedFor(work.grade, row.student.key),
+        lateness: work?.lateness ?? null,
         commit: (work === undefined ? undefined : commitOf(work)) ?? null,
       };
     }),

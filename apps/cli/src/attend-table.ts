@@ -52,7 +52,9 @@ export async function endTable(
     terminal.out(
       jsonText({
         ...batchAsJson(batch),
-        ...{ end, exitCode: code, papers },
+        end,
+        exitCode: code,
+        papers,
         rows: tableJson(rows, `${name}_results`),
       }),
     );

@@ -7,7 +7,8 @@ export function batchAsJson(batch: BatchDetail) {
   const { budget, troubles } = batch;
   return {
     ...presentBatchSummary(batch),
-    ...{ spent, troubles },
+    spent,
+    troubles,
     budget: budget === null ? null : { cap: budget.cap, spent: budget.spent, reserved: budget.reserved },
   };
 }

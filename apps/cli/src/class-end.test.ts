@@ -3,12 +3,22 @@ import { classEnd, classExitCode } from "./class-end.ts";
 import { progressLine } from "./class-progress.ts";
 
 const none = {
-  ...{ works: 0, waiting: 0, running: 0, parked: 0, succeeded: 0 },
-  ...{ failed: 0, ungradable: 0, notCounted: 0, deleted: 0 },
+  works: 0,
+  waiting: 0,
+  running: 0,
+  parked: 0,
+  succeeded: 0,
+  failed: 0,
+  ungradable: 0,
+  notCounted: 0,
+  deleted: 0,
 };
 const standing = (counts: Partial<typeof none>, given: object = {}) => ({
   counts: { ...none, ...counts },
-  ...{ state: { is: "open" as const }, troubles: [], concurrency: 2, ...given },
+  state: { is: "open" as const },
+  troubles: [],
+  concurrency: 2,
+  ...given,
 });
 const trouble = (works: number, held: boolean) => ({ reason: "no key", works, held });
 
@@ -51,7 +61,10 @@ describe("the progress line", () => {
   it("shows what is done, running and left, and what it cost", () => {
     const batch = {
       ...standing({ works: 26, succeeded: 10, failed: 1, ungradable: 2, running: 4, parked: 1, waiting: 9 }),
-      ...{ spent, budget, budgetNearlySpent: false, runMs: [1000, 2000, 3000, 4000] },
+      spent,
+      budget,
+      budgetNearlySpent: false,
+      runMs: [1000, 2000, 3000, 4000],
     };
     expect(progressLine(batch)).toBe(
       "██████████░░░░░░░░░░ 13/26 · 1 failed · 3 running · 1 parked · 9 waiting · $0.0123 of $5.00",

@@ -140,8 +140,11 @@ export async function writePapers(
   if (teachers) await change(() => put(report, classReport(read, now, links)));
   return {
     papers: {
-      ...{ report, grades: own.slice(1), students: reports.length === 0 ? null : folder },
-      ...{ reports: counts, leftOut },
+      report,
+      grades: own.slice(1),
+      students: reports.length === 0 ? null : folder,
+      reports: counts,
+      leftOut,
     },
     state: { sheet: fingerprint, students: state },
     changed,
@@ -198,7 +201,9 @@ function classReport(
     identical: identicalWorks([...works.values()]).map((keys) => keys.map(nameOf)),
     comparedPartly: facts.comparedPartly.map(nameOf),
     similar: (facts.similar ?? []).map(({ one, other, similarity }) => ({
-      ...{ one: nameOf(one), other: nameOf(other), similarity },
+      one: nameOf(one),
+      other: nameOf(other),
+      similarity,
     })),
     ...(batch.state.is === "open" ? {} : { state: batch.state.is }),
   });
@@ -237,13 +242,20 @@ async function studentReport(
   const { title, criteria } = sheet;
   const commit = commitOf(work);
   return reportFor({
-    ...{ title, student: student.name, grade, criteria, moment, draft },
+    title,
+    student: student.name,
+    grade,
+    criteria,
+    moment,
+    draft,
     reviewer: reviewerOf(grade),
     releaser: grade.released?.by ?? null,
     language: student.language ?? batch.settings.language,
     modelCalls: work.spent.calls,
     submitted: {
-      ...{ at: work.submittedAt, attempt: work.attempt, lateness: work.lateness },
+      at: work.submittedAt,
+      attempt: work.attempt,
+      lateness: work.lateness,
       ...(commit === undefined ? {} : { commit: commit.hash }),
     },
     sources: await quotedFiles(work),

@@ -3,8 +3,17 @@ import { expect, it } from "vitest";
 import { previewClass } from "./class-preview.ts";
 
 const submission = (key: string, content: ClassIntake["submissions"][number]["content"]) => ({
-  ...{ key, by: ["ada"], countsFor: ["ada"], group: null, attempt: 1, counts: true, label: key, sources: [key] },
-  ...{ submittedAt: null, lateness: { is: "on time" } as const, content },
+  key,
+  by: ["ada"],
+  countsFor: ["ada"],
+  group: null,
+  attempt: 1,
+  counts: true,
+  label: key,
+  sources: [key],
+  submittedAt: null,
+  lateness: { is: "on time" } as const,
+  content,
 });
 
 it("the class preview does not count submissions that wait for a decision as submissions to grade", () => {
@@ -13,8 +22,13 @@ it("the class preview does not count submissions that wait for a decision as sub
   const [first] = previewClass(
     "Sums",
     {
-      ...{ layout: "plain", members: [{ key: "ada", name: "Ada" }], unfetched: [], unmatched: [], withoutWork: [] },
-      ...{ choices: [], problems: [] },
+      layout: "plain",
+      members: [{ key: "ada", name: "Ada" }],
+      unfetched: [],
+      unmatched: [],
+      withoutWork: [],
+      choices: [],
+      problems: [],
       submissions: [submission("a", open), submission("b", open), submission("c", taken)],
     },
     null,

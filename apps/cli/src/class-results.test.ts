@@ -22,8 +22,20 @@ afterEach(async () => {
 });
 
 const released = (key: string, to: number): GradeEvent => ({
-  ...{ id: 1, work: `${key}#1`, at: "2026-01-01T00:00:00.000Z", by: "ada", kind: "released", criterion: null },
-  ...{ from: null, to, reason: "", comment: "", rubricHash: "r", content: "c", try: 1, takesBack: null },
+  id: 1,
+  work: `${key}#1`,
+  at: "2026-01-01T00:00:00.000Z",
+  by: "ada",
+  kind: "released",
+  criterion: null,
+  from: null,
+  to,
+  reason: "",
+  comment: "",
+  rubricHash: "r",
+  content: "c",
+  try: 1,
+  takesBack: null,
 });
 
 /** A class of two students, held in memory. */
@@ -77,7 +89,12 @@ describe("the results of a class on disk", () => {
     const hash = "0123456789abcdef0123456789abcdef01234567";
     works.ada = {
       content: {
-        ...{ is: "taken", hash: "c", files: 1, bytes: 10, paths: ["a.js"], notes: [] },
+        is: "taken",
+        hash: "c",
+        files: 1,
+        bytes: 10,
+        paths: ["a.js"],
+        notes: [],
         commit: { hash, at: "2026-01-01T00:00:00.000Z", doubts: [] },
       },
     };

@@ -7,14 +7,28 @@ const criteria = ["to", "from", "errors", "names", "structure"].map((id) => ({ i
 const grade = (outcome: "graded" | "needs human", points: number, flags = 0) => ({
   outcome: outcome === "graded" ? { is: outcome } : { is: outcome, why: ["x"] },
   criteria: criteria.map(({ id }) => ({
-    ...{ is: "scored" as const, id, by: "llm" as const, points: 1.5, level: null, comment: "", evidence: [] },
-    ...{ confidence: null, tests: [], notes: [] },
+    is: "scored" as const,
+    id,
+    by: "llm" as const,
+    points: 1.5,
+    level: null,
+    comment: "",
+    evidence: [],
+    confidence: null,
+    tests: [],
+    notes: [],
   })),
-  ...{ points, most: 10, penalty: null, total: outcome === "graded" ? points : null, nextSteps: [] },
+  points,
+  most: 10,
+  penalty: null,
+  total: outcome === "graded" ? points : null,
+  nextSteps: [],
   flags: Array.from({ length: flags }, () => ({ kind: "injection" as const, message: "m" })),
 });
 const sheet: GradeSheet = {
-  ...{ title: "t", most: 10, criteria },
+  title: "t",
+  most: 10,
+  criteria,
   rows: [
     { student: { key: "1", name: "李雷" }, grade: grade("graded", 9.5), feedback: "" },
     {

@@ -93,7 +93,8 @@ function widthsFor(
     [16, 5],
     [12, 4],
   ].map(([name = 0, headWidth = 0]) => ({
-    ...{ headWidth, nameWidth: Math.max(fewestName, Math.min(name, longest, room)) },
+    headWidth,
+    nameWidth: Math.max(fewestName, Math.min(name, longest, room)),
   }));
   const fits = tries.find(
     ({ nameWidth, headWidth }) =>

@@ -37,8 +37,16 @@ export interface Terminal {
  * Ctrl-C.
  */
 export const exitCodes = {
-  ...{ success: 0, failed: 1, usage: 2, someNotGraded: 3, outOfDate: 4, budget: 5, invalid: 6 },
-  ...{ sandbox: 7, waiting: 8, interrupted: 130 },
+  success: 0,
+  failed: 1,
+  usage: 2,
+  someNotGraded: 3,
+  outOfDate: 4,
+  budget: 5,
+  invalid: 6,
+  sandbox: 7,
+  waiting: 8,
+  interrupted: 130,
 } as const;
 
 /** The arguments are wrong. The message is printed with a hint at the help; exit code 2. */

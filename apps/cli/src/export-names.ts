@@ -2,8 +2,12 @@
 import { type ExportTarget, fileNameOf, type GradeSheet } from "@markmill/classroom/gradebook";
 
 const plain: Record<ExportTarget, string> = {
-  ...{ canvas: "canvas.csv", moodle: "moodle.csv", gradescope: "gradescope", classroom: "classroom" },
-  ...{ csv: "grades.csv", json: "grades.json" },
+  canvas: "canvas.csv",
+  moodle: "moodle.csv",
+  gradescope: "gradescope",
+  classroom: "classroom",
+  csv: "grades.csv",
+  json: "grades.json",
 };
 
 /** `besideResults`: the folder contains the teacher's grades.csv and grades.json. */

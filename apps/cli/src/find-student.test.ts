@@ -51,8 +51,20 @@ it("attemptToUndo finds the attempt that was marked, even if another one counts 
   const attempt = (number: number, points: number, events: readonly GradeEvent[] = []) =>
     workOf("1", gradeOf([points, 4]), { key: `1#${number}`, attempt: number }, events);
   const said: GradeEvent = {
-    ...{ id: 7, work: "1#9", at: "2026-01-01T00:00:00.000Z", by: "ada", kind: "override", criterion: "names", from: 4 },
-    ...{ to: 0, takesBack: null, reason: "so", comment: "", rubricHash: "r", content: "c", try: 1 },
+    id: 7,
+    work: "1#9",
+    at: "2026-01-01T00:00:00.000Z",
+    by: "ada",
+    kind: "override",
+    criterion: "names",
+    from: 4,
+    to: 0,
+    takesBack: null,
+    reason: "so",
+    comment: "",
+    rubricHash: "r",
+    content: "c",
+    try: 1,
   };
   const works = [attempt(11, 5, [{ ...said, id: 8, by: "bob", to: 3 }]), attempt(9, 6, [said]), attempt(3, 5)];
   const { work: meant } = findWork("1", members, works);

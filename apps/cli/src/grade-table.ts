@@ -79,8 +79,11 @@ export async function gradeTable(
     for (const row of [...plan.rows, plan.setup, plan.cleanup])
       if (row !== null)
         await requireModel([row.definition], config, terminal, {
-          ...{ variables: row.variables, rubric: null, scripted: manner.script !== null },
-          ...{ budget: manner.budget !== null, probe: works && row === plan.rows[0] },
+          variables: row.variables,
+          rubric: null,
+          scripted: manner.script !== null,
+          budget: manner.budget !== null,
+          probe: works && row === plan.rows[0],
         });
     const script = await scriptFor(stack, manner.script, before?.settings.run.options ?? null);
     stopScript = script.stop;
@@ -145,11 +148,15 @@ function headOf(
   if (first === undefined) throw new Error("a table has at least one row");
   const options: RunOptions = {
     sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
-    ...{ defaultModel: config.models.defaultModel, script },
+    defaultModel: config.models.defaultModel,
+    script,
   };
   const all = [plan.setup, ...plan.rows, plan.cleanup].filter((row) => row !== null);
   return {
-    ...{ key: plan.key, name: plan.name, definition: first, rubric: { criteria: [] } },
+    key: plan.key,
+    name: plan.name,
+    definition: first,
+    rubric: { criteria: [] },
     ...(manner.concurrency === null ? {} : { concurrency: manner.concurrency }),
     ...(manner.budget === null ? {} : { budget: { nanodollars: manner.budget, tokens: null } }),
     settings: {
@@ -157,20 +164,20 @@ function headOf(
         environment: config.workflowEnvironment,
         options: writeRunOptions(options) as { readonly [name: string]: Json },
       },
-      ...{ late: null, aiConsent: "any", language: null },
+      late: null,
+      aiConsent: "any",
+      language: null,
       facts: writeClassFacts({
-        ...{
-          deadline: null,
-          unmatched: [],
-          similar: null,
-          comparedPartly: [],
-          left: 0,
-          unsampled: [],
-          unfetched: [],
-          candidates: [],
-          choices: [],
-          out: manner.out,
-        },
+        deadline: null,
+        unmatched: [],
+        similar: null,
+        comparedPartly: [],
+        left: 0,
+        unsampled: [],
+        unfetched: [],
+        candidates: [],
+        choices: [],
+        out: manner.out,
         table: { expectedLength: plan.expectedLength, expectedFacts: plan.expectedFacts.map(plainFact) },
       }),
     },
@@ -196,10 +203,22 @@ async function worksOf(stack: Stack, rows: readonly (PlannedRow | null)[]): Prom
     const saved = await stack.tenant.blobs.save(bytes);
     if (saved.hash !== hash) throw new Error("a blob has another hash than its bytes");
     works.push({
-      ...{ key, by: [key], group: null, attempt: 1, counts: true, label, sources: [String(number), workflow] },
-      ...{ submittedAt: null, lateness: { is: "unknown" } },
+      key,
+      by: [key],
+      group: null,
+      attempt: 1,
+      counts: true,
+      label,
+      sources: [String(number), workflow],
+      submittedAt: null,
+      lateness: { is: "unknown" },
       content: {
-        ...{ is: "taken", hash, files: 0, bytes: bytes.length, paths: [], notes: [] },
+        is: "taken",
+        hash,
+        files: 0,
+        bytes: bytes.length,
+        paths: [],
+        notes: [],
         start: { definition: definition.hash, variables },
       },
     });

@@ -13,11 +13,15 @@ const before = (variables: Record<string, string>, defaultModel: string) =>
   batchOf({
     settings: {
       run: { variables, options: writeRunOptions({ sandbox: "auto", defaultModel, script: null }) as never },
-      ...{ late: null, aiConsent: "any", language: null },
+      late: null,
+      aiConsent: "any",
+      language: null,
     },
   });
 const now = (variables: Record<string, string>, defaultModel = "d", own?: string) => ({
-  ...{ definition: definition(own), variables, defaultModel },
+  definition: definition(own),
+  variables,
+  defaultModel,
 });
 
 describe("the model before and now", () => {

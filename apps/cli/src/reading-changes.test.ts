@@ -5,8 +5,20 @@ import { describe, expect, it } from "vitest";
 import { readingChanges } from "./reading-changes.ts";
 
 const said = (kind: GradeEvent["kind"], criterion: string | null, to: number): GradeEvent => ({
-  ...{ id: 1, work: "ada#1", at: "2026-01-01T00:00:00.000Z", by: "Eva", kind, criterion, from: null, to },
-  ...{ reason: "", comment: "", rubricHash: "r", content: "c", try: 1, takesBack: null },
+  id: 1,
+  work: "ada#1",
+  at: "2026-01-01T00:00:00.000Z",
+  by: "Eva",
+  kind,
+  criterion,
+  from: null,
+  to,
+  reason: "",
+  comment: "",
+  rubricHash: "r",
+  content: "c",
+  try: 1,
+  takesBack: null,
 });
 const names = new Map([
   ["ada", "Ada"],

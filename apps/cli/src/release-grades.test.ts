@@ -18,14 +18,29 @@ const plan = (...all: BatchWork[]) => {
 const attempt = (number: number, grade: Parameters<typeof workOf>[1], etag = `e${number}`) =>
   workOf("1", grade, { key: `1#${number}`, attempt: number, etag });
 const released = (students: readonly string[] | null, total: number): GradeEvent => ({
-  ...{ id: 7, work: "w", at: "2026-01-01T00:00:00.000Z", by: "prof", kind: "released", criterion: null, from: null },
-  ...{ to: total, takesBack: null, reason: "", comment: "", rubricHash: "r", content: "c", try: 1, students },
+  id: 7,
+  work: "w",
+  at: "2026-01-01T00:00:00.000Z",
+  by: "prof",
+  kind: "released",
+  criterion: null,
+  from: null,
+  to: total,
+  takesBack: null,
+  reason: "",
+  comment: "",
+  rubricHash: "r",
+  content: "c",
+  try: 1,
+  students,
 });
 
 describe("planReleases and recordReleases", () => {
   it("release the counting attempt of each student, and no other attempt", () => {
     expect(plan(attempt(1, gradeOf([1, 1])), attempt(2, gradeOf([6, 3])), attempt(3, gradeOf([2, 1])))).toEqual({
-      ...{ releases: [["1#2", "1"]], before: [], leftOut: [] },
+      releases: [["1#2", "1"]],
+      before: [],
+      leftOut: [],
     });
   });
 

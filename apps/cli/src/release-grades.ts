@@ -56,7 +56,8 @@ export function planReleases(
     else ready.set(work.key, { work, students: [...(ready.get(work.key)?.students ?? []), key] });
   }
   const releases = [...ready.values()].map(({ work, students }) => ({
-    ...{ work, students },
+    work,
+    students,
     others: all.filter((one) => one.key !== work.key && one.counts && one.by.some((key) => students.includes(key))),
   }));
   return { releases, before, leftOut };

@@ -12,8 +12,20 @@ const event = (
   to: number | null,
   at = "2026-01-01T00:00:00.000Z",
 ): GradeEvent => ({
-  ...{ id: 1, work, at, by: "ada", kind, criterion: null, from: null, to },
-  ...{ reason: "", comment: "", rubricHash: "r", content: "c", try: 1, takesBack: null },
+  id: 1,
+  work,
+  at,
+  by: "ada",
+  kind,
+  criterion: null,
+  from: null,
+  to,
+  reason: "",
+  comment: "",
+  rubricHash: "r",
+  content: "c",
+  try: 1,
+  takesBack: null,
 });
 const releasedOf = (keys: readonly string[], all: readonly BatchWork[]) => {
   const members = keys.map((key) => ({ key, name: `Öberg ${key}` }));

@@ -8,8 +8,20 @@ import { reviewList, tellQueue } from "./review-order.ts";
 const members = ["1", "2", "3"].map((key) => ({ key, name: `Student ${key}` }));
 const listOf = (works: readonly BatchWork[]) => reviewList(classSheet(batchOf(), members, works).works);
 const reviewed: GradeEvent = {
-  ...{ id: 1, work: "1#1", at: "2026-01-01T00:00:00.000Z", by: "ada", kind: "reviewed", criterion: null, from: null },
-  ...{ to: null, takesBack: null, reason: "", comment: "", rubricHash: "r", content: "c", try: 1 },
+  id: 1,
+  work: "1#1",
+  at: "2026-01-01T00:00:00.000Z",
+  by: "ada",
+  kind: "reviewed",
+  criterion: null,
+  from: null,
+  to: null,
+  takesBack: null,
+  reason: "",
+  comment: "",
+  rubricHash: "r",
+  content: "c",
+  try: 1,
 };
 
 describe("the review list", () => {

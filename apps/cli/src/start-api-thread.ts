@@ -43,7 +43,9 @@ export async function startApiThread(
   });
   const { url, firstKey } = await Promise.race([serving, lost]);
   return {
-    ...{ url, firstKey, lost },
+    url,
+    firstKey,
+    lost,
     async close() {
       closing = true;
       thread.postMessage("close");

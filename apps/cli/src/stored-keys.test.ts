@@ -4,8 +4,17 @@ import { readDecisions, type StoredClass, withStoredKeys } from "./stored-keys.t
 const at = { file: "class", line: 1, column: 1 };
 const content = (hash: string) => ({ is: "taken" as const, hash, files: 1, bytes: 1, paths: [], notes: [] });
 const submission = (key: string, by: readonly string[], hash: string, attempt = 1) => ({
-  ...{ key, by, countsFor: by, group: null, attempt, counts: true, label: key, sources: [key], submittedAt: null },
-  ...{ lateness: { is: "unknown" as const }, content: content(hash) },
+  key,
+  by,
+  countsFor: by,
+  group: null,
+  attempt,
+  counts: true,
+  label: key,
+  sources: [key],
+  submittedAt: null,
+  lateness: { is: "unknown" as const },
+  content: content(hash),
 });
 const stored: StoredClass = {
   members: [
@@ -54,7 +63,8 @@ describe("a class under its stored keys", () => {
     const place = { file: "roster.csv", line: 3, column: 1 };
     const intake = {
       members: [{ key: "ada@x.org", name: "Grace Hopper", email: "ada@x.org", at: place }],
-      ...{ submissions: [], unfetched: [] },
+      submissions: [],
+      unfetched: [],
     };
     const asked = withStoredKeys(intake, stored, none, at);
     expect(asked).toMatchObject({ is: "unsure", findings: [{ code: "CLASS_IDENTITY", severity: "error", at: place }] });

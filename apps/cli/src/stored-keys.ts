@@ -83,10 +83,14 @@ export function withStoredKeys(
       return { ...member, key: stable(member.key), was: known.get(member.key) ?? null };
     }),
     submissions: intake.submissions.map((one) => ({
-      ...{ ...one, key: keyedAs(one.key), by: one.by.map(stable), countsFor: one.countsFor.map(stable) },
+      ...one,
+      key: keyedAs(one.key),
+      by: one.by.map(stable),
+      countsFor: one.countsFor.map(stable),
     })),
     unfetched: intake.unfetched.map((one) => ({ ...one, key: keyedAs(one.key), by: one.by.map(stable) })),
-    ...{ keyOf, memberKeys },
+    keyOf,
+    memberKeys,
     renamed: incoming.flatMap((member) =>
       isNewlyKeyed(member, stored.members, known.get(member.key)) ? member.name : [],
     ),

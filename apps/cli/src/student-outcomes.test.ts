@@ -9,7 +9,13 @@ import { brokenOutcomes, lostMarks } from "./testing-outcomes.ts";
 
 type Criterion = Rubric["criteria"][number];
 const criterion = (id: string, points: number, source: Criterion["source"]): Criterion => ({
-  ...{ id, title: id, points, scale: { is: "points", step: 0.1 }, evidence: false, source, guidance: "" },
+  id,
+  title: id,
+  points,
+  scale: { is: "points", step: 0.1 },
+  evidence: false,
+  source,
+  guidance: "",
 });
 const first: Rubric = {
   criteria: [
@@ -33,7 +39,8 @@ const step = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
-      ...{ does: fc.constant("end" as const), of: number },
+      does: fc.constant("end" as const),
+      of: number,
       how: fc.constantFrom("well", "well", "unsure", "flagged", "doubt", "no verdict", "no tests", "failed"),
       shares: fc.array(fc.nat({ max: 10 }), { minLength: 6, maxLength: 6 }),
     }),
@@ -45,15 +52,23 @@ const step = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      ...{ does: fc.constant("override" as const), of: number, which: number, share: fc.nat({ max: 10 }) },
-      ...{ by: fc.constantFrom(...teachers), seen: fc.boolean() },
+      does: fc.constant("override" as const),
+      of: number,
+      which: number,
+      share: fc.nat({ max: 10 }),
+      by: fc.constantFrom(...teachers),
+      seen: fc.boolean(),
     }),
   },
   {
     weight: 4,
     arbitrary: fc.record({
-      ...{ does: fc.constant("undo" as const), of: number, which: number, named: fc.boolean() },
-      ...{ by: fc.constantFrom(...teachers), seen: fc.boolean() },
+      does: fc.constant("undo" as const),
+      of: number,
+      which: number,
+      named: fc.boolean(),
+      by: fc.constantFrom(...teachers),
+      seen: fc.boolean(),
     }),
   },
   {
@@ -123,8 +138,13 @@ function graderInput(rubric: Rubric, { how, shares }: Extract<Step, { does: "end
       ? []
       : [
           {
-            ...{ criterion: id, points: Math.round(points * (shares[index % 6] ?? 0) * 100) / 1000, level: null },
-            ...{ evidence: [], confidence: how === "unsure" ? 0.2 : 0.9, comment: "c", notes: [] },
+            criterion: id,
+            points: Math.round(points * (shares[index % 6] ?? 0) * 100) / 1000,
+            level: null,
+            evidence: [],
+            confidence: how === "unsure" ? 0.2 : 0.9,
+            comment: "c",
+            notes: [],
           },
         ],
   );
@@ -220,14 +240,18 @@ function perform(model: ClassModel, step: Step): void {
       const by = step.pair && other !== undefined ? [member, other].sort() : [member];
       const attempt = model.works.filter((one) => one.by.join() === by.join()).length + 1;
       model.works.push({
-        ...{
-          key: `${by.join("+")}#${attempt}`,
-          by,
-          attempt,
-          content: step.broken ? null : `c${model.works.length % 2}`,
-        },
-        ...{ instant: step.dated ? model.works.length : null, withdrawn: false, counts: false, countsFor: [] },
-        ...{ undecided: false, lateMs: null, tries: [], events: [] },
+        key: `${by.join("+")}#${attempt}`,
+        by,
+        attempt,
+        content: step.broken ? null : `c${model.works.length % 2}`,
+        instant: step.dated ? model.works.length : null,
+        withdrawn: false,
+        counts: false,
+        countsFor: [],
+        undecided: false,
+        lateMs: null,
+        tries: [],
+        events: [],
       });
       return model.read();
     }

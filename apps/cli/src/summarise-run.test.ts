@@ -8,13 +8,11 @@ const codes = [null, "CHECK_FALSE", "LIMIT_COST", "LIMIT_TOKENS", "MODEL_NOT_CHO
 it.each(codes)("the hints after %s fit on 80 columns", (code) => {
   const run = {
     id: "01a1e5e1-4d27-7b7b-9637-6d07cce773bb",
-    ...{
-      name: "Review",
-      status: code === null ? "success" : "failed",
-      spent,
-      createdAt: new Date(0),
-      endedAt: new Date(1),
-    },
+    name: "Review",
+    status: code === null ? "success" : "failed",
+    spent,
+    createdAt: new Date(0),
+    endedAt: new Date(1),
     reason: code === null ? null : { code, message: "why" },
   } as unknown as RunDetail;
   const hints = summariseRun(run, spent).filter((line) => line.startsWith("next: "));

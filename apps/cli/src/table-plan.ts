@@ -115,8 +115,14 @@ export function planTable(
   tell(report.findings, terminal);
   if (report.hasErrors || flows.length < loaded.size) return null;
   return {
-    ...{ key: `class ${file}`, name: basename(file).replace(/\.cfg\.json$/i, ""), file, rows, setup, cleanup },
-    ...{ expectedLength: batch.expectedLength, expectedFacts: batch.expectedFacts },
+    key: `class ${file}`,
+    name: basename(file).replace(/\.cfg\.json$/i, ""),
+    file,
+    rows,
+    setup,
+    cleanup,
+    expectedLength: batch.expectedLength,
+    expectedFacts: batch.expectedFacts,
     definitions: flows.map(({ definition }) => definition),
   };
 }

@@ -66,10 +66,19 @@ function rowOf(work: BatchWork, run: RunDetail | null, spent: Spent | null, tabl
           ? standing.wait.parked.failure.message
           : null;
   return {
-    ...{ number: Number(number), key: work.key, label: work.label, workflow, variables: start?.variables ?? {} },
-    ...{ status: statusWord(work), why, runId: work.try?.runId ?? null, result },
-    ...{ startedAt: work.try?.startedAt ?? null, endedAt: work.try?.endedAt ?? null },
-    ...{ steps: run?.spent.steps ?? 0, spent },
+    number: Number(number),
+    key: work.key,
+    label: work.label,
+    workflow,
+    variables: start?.variables ?? {},
+    status: statusWord(work),
+    why,
+    runId: work.try?.runId ?? null,
+    result,
+    startedAt: work.try?.startedAt ?? null,
+    endedAt: work.try?.endedAt ?? null,
+    steps: run?.spent.steps ?? 0,
+    spent,
     lengthScore: scored && table.expectedLength !== null ? lengthScore(result, table.expectedLength) : null,
     factsScore: scored ? factsScore(result, table.expectedFacts) : null,
   };

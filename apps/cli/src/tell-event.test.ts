@@ -83,7 +83,14 @@ describe("a failed step", () => {
   });
   const again = (part: Partial<Active>): Active => ({
     ref: { ...visit("PROMPT_A"), attempt: 2 },
-    ...{ order: 1, notBefore: null, reads: {}, taken: [], only: null, retries: 1, repairs: 0, said: null },
+    order: 1,
+    notBefore: null,
+    reads: {},
+    taken: [],
+    only: null,
+    retries: 1,
+    repairs: 0,
+    said: null,
     ...part,
   });
   const falseCheck = { code: "CHECK_FALSE", message: "'CHECK_PASS' was false, but it has no FALSE edge." };
@@ -113,7 +120,11 @@ describe("a failed step", () => {
       type: "activity.succeeded",
       activity: visit("CALL_B"),
       outcome: {
-        ...{ kind: "returned", status: "failed", word: null, result: "", variables: {} },
+        kind: "returned",
+        status: "failed",
+        word: null,
+        result: "",
+        variables: {},
         reason: { code: "FILE_MISSING", message: "no essay.md" },
       },
       usage: null,
@@ -132,7 +143,10 @@ describe("a failed step", () => {
 
   it("that waits for its model shows which model, why and until when", () => {
     const parked = {
-      ...{ since: at.getTime(), tries: 1, failure: { code: "MODEL_BUSY", message: "429" }, held: false },
+      since: at.getTime(),
+      tries: 1,
+      failure: { code: "MODEL_BUSY", message: "429" },
+      held: false,
       trouble: { model: "gpt-5-mini", endpoint: "https://models.example/v1", reason: "busy" },
     };
     expect(linesOf(broke("park"), { again: again({ parked, notBefore: at.getTime() + 60_000 }) })[0]).toMatch(

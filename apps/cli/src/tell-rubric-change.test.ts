@@ -3,8 +3,15 @@ import { tellRubricChange } from "./tell-rubric-change.ts";
 
 it("a changed rubric is reported with the number of voided proposals, marks and releases", () => {
   const change = {
-    ...{ changed: ["names"], added: [], removed: ["style"], proposals: 1, doubtful: 1, gone: 2, releases: 1 },
-    ...{ criteria: [], seen: "" },
+    changed: ["names"],
+    added: [],
+    removed: ["style"],
+    proposals: 1,
+    doubtful: 1,
+    gone: 2,
+    releases: 1,
+    criteria: [],
+    seen: "",
   };
   expect(tellRubricChange(change)).toEqual([
     "! the rubric of this class has changed (changed: names; removed: style)",

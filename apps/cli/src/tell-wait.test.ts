@@ -28,8 +28,13 @@ describe("what a run waits for", () => {
 
 it("a paused model is named with its reason and the next attempt", () => {
   const pause = {
-    ...{ endpoint: "https://models.example/v1", model: "small", reason: "429 slow\ndown" },
-    ...{ refusals: 3, since: new Date(0), until: new Date(9_000), forMs: 9_000 },
+    endpoint: "https://models.example/v1",
+    model: "small",
+    reason: "429 slow\ndown",
+    refusals: 3,
+    since: new Date(0),
+    until: new Date(9_000),
+    forMs: 9_000,
   };
   expect(describePause(pause)).toBe(
     "small at https://models.example/v1 is paused for all runs: 429 slow down (refused 3 times, tested again in 9.0 s)",

@@ -77,8 +77,13 @@ export class ClassModel {
   read(): void {
     const there = this.works.filter(({ withdrawn }) => !withdrawn);
     const candidates = there.map((work) => ({
-      ...{ label: work.key, attempt: null, instant: work.instant, isLate: false, isEmpty: work.content === null },
-      ...{ hash: work.content, by: work.by.map((key) => ({ key, name: key })) },
+      label: work.key,
+      attempt: null,
+      instant: work.instant,
+      isLate: false,
+      isEmpty: work.content === null,
+      hash: work.content,
+      by: work.by.map((key) => ({ key, name: key })),
     }));
     const people = new Map(this.members.map((member) => [member.key, member]));
     const at = { file: "class", line: 1, column: 1 };
@@ -138,34 +143,38 @@ export class ClassModel {
       failed: { is: "failed", why: "the run failed" },
     } as const;
     return {
-      ...{
-        key,
-        by,
-        group: null,
-        attempt,
-        counts,
-        countsFor,
-        label: key,
-        sources: [],
-        submittedAt: null,
-        pseudonym: key,
-      },
+      key,
+      by,
+      group: null,
+      attempt,
+      counts,
+      countsFor,
+      label: key,
+      sources: [],
+      submittedAt: null,
+      pseudonym: key,
       lateness: lateMs === null ? { is: "on time" } : { is: "late", byMs: lateMs },
       content: undecided
         ? { is: "undecided", hash: content, message: "several were handed in", fix: "choose one" }
         : content === null
           ? { is: "empty" }
           : { is: "taken", hash: content, files: 1, bytes: 1, paths: [], notes: [] },
-      ...{ standing, try: null, tries: tries.length, events, etag: `${events.at(-1)?.id ?? 0}`, spent: noSpent },
+      standing,
+      try: null,
+      tries: tries.length,
+      events,
+      etag: `${events.at(-1)?.id ?? 0}`,
+      spent: noSpent,
       proposal: proposal === null ? null : { grade: proposal.grade, try: proposal.try },
       grade: finalGrade({
-        ...{
-          rubric,
-          rubricHash: hashOf(rubric),
-          rubrics: this.rubrics,
-          situation: undecided ? ({ is: "undecided", why: "several were handed in" } as const) : situation[standing.is],
-        },
-        ...{ content, proposal, events, penalty: latePenalty(mostPoints(rubric), late, lateMs) },
+        rubric,
+        rubricHash: hashOf(rubric),
+        rubrics: this.rubrics,
+        situation: undecided ? ({ is: "undecided", why: "several were handed in" } as const) : situation[standing.is],
+        content,
+        proposal,
+        events,
+        penalty: latePenalty(mostPoints(rubric), late, lateMs),
       }),
       marks: personMarks({ rubric, content, events }),
     };
@@ -183,16 +192,17 @@ export class ClassModel {
     work.events = [
       ...work.events,
       {
-        ...{
-          id: this.#events,
-          work: work.key,
-          at: "2026-01-01T00:00:00.000Z",
-          by: said.by,
-          kind: said.kind,
-          ...change,
-        },
-        ...{ reason: said.reason ?? "", comment: said.comment ?? "", rubricHash: hashOf(this.rubric) },
-        ...{ content: work.content, try: proposal?.try ?? 0 },
+        id: this.#events,
+        work: work.key,
+        at: "2026-01-01T00:00:00.000Z",
+        by: said.by,
+        kind: said.kind,
+        ...change,
+        reason: said.reason ?? "",
+        comment: said.comment ?? "",
+        rubricHash: hashOf(this.rubric),
+        content: work.content,
+        try: proposal?.try ?? 0,
       },
     ];
     return "taken";

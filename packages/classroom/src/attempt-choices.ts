@@ -95,13 +95,17 @@ function lostChoice(
   if (among === null) {
     const has = labels.length === 0 ? "no submission" : `the submissions ${labels.map(showName).join(", ")}`;
     return {
-      ...{ ...common, severity: "error", fix },
+      ...common,
+      severity: "error",
+      fix,
       message: `--counts chooses ${showName(label)} for ${name}, who has ${has}.`,
     };
   }
   const why = fresh.length > 0 ? `${fresh.map(showName).join(", ")} arrived later` : "it no longer exists";
   return {
-    ...{ ...common, severity: "warning", fix },
+    ...common,
+    severity: "warning",
+    fix,
     message: `${showName(label)} was chosen for ${name}, but ${why}. The choice no longer applies.`,
   };
 }

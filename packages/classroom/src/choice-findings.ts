@@ -71,7 +71,10 @@ export function choiceFindings(
     const counts = policy === "best" && !isChosen ? "the best of them counts" : `${namesOf(chosen)} counts`;
     const rule = isChosen ? "as you chose" : `attempts: ${policy}`;
     findings.push({
-      ...{ severity: "warning", code: "INTAKE_TOGETHER_AND_ALONE", at, about: member.key },
+      severity: "warning",
+      code: "INTAKE_TOGETHER_AND_ALONE",
+      at,
+      about: member.key,
       message: `${member.name} handed in ${told.join(", ")}. For ${member.name} ${counts} (${rule}).`,
       fix: `If this is right, do nothing. Otherwise choose one: ${choiceOptions(
         member.key,
@@ -81,7 +84,11 @@ export function choiceFindings(
   }
   for (const [names, { open, people }] of questions) {
     findings.push({
-      ...{ severity: "warning", code: "INTAKE_UNORDERED", at, about: names, fix: decide(people, open) },
+      severity: "warning",
+      code: "INTAKE_UNORDERED",
+      at,
+      about: names,
+      fix: decide(people, open),
       message: `${people.map(({ name }) => name).join(", ")}: ${names} were handed in, but ${unordered}. None of them counts yet.`,
     });
   }
@@ -100,7 +107,10 @@ export function submissionOf(
   const waits = countsFor.length === 0 && undecidedFor.length > 0;
   const among = waits ? read.filter((_, index) => sharesAny(counting[index]?.undecidedFor ?? [], undecidedFor)) : [];
   return {
-    ...{ key: one.key, by: one.by.map(({ key }) => key), group: one.group, attempt: one.number },
+    key: one.key,
+    by: one.by.map(({ key }) => key),
+    group: one.group,
+    attempt: one.number,
     counts: countsFor.length > 0 || waits,
     countsFor: (waits ? undecidedFor : countsFor).map(({ key }) => key),
     label: one.work.label,
@@ -109,7 +119,9 @@ export function submissionOf(
     lateness: one.lateness,
     content: waits
       ? {
-          ...{ is: "undecided", hash: one.hash, message: `${namesOf(among)} were handed in, but ${unordered}.` },
+          is: "undecided",
+          hash: one.hash,
+          message: `${namesOf(among)} were handed in, but ${unordered}.`,
           fix: decide(undecidedFor, among),
         }
       : one.content,

@@ -335,13 +335,16 @@ describe("reading folders and files with free names", () => {
         "ada-2026-11-20_12-00.zip": zipOf({ a: "2" }),
       },
       {
-        ...{ roster: known, match, deadline: Date.UTC(2026, 10, 20, 10) },
+        roster: known,
+        match,
+        deadline: Date.UTC(2026, 10, 20, 10),
         clock: { zone: "Europe/Berlin", from: "timezone" },
       },
     );
     expect(found.submissions.map(({ submittedAt }) => submittedAt).sort()).toEqual(["2026-11-20T11:00:00.000Z", null]);
     expect(found.submissions.find(({ submittedAt }) => submittedAt !== null)?.lateness).toEqual({
-      ...{ is: "late", byMs: 3_600_000 },
+      is: "late",
+      byMs: 3_600_000,
     });
     expect(found.problems.map(({ code }) => code)).toContain("INTAKE_TIME");
   });

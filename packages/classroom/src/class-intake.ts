@@ -123,7 +123,8 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
       const one = {
         name: showName(top),
         why: match.is === "ambiguous" ? ("ambiguous" as const) : ("unknown" as const),
-        ...{ near, ...may },
+        near,
+        ...may,
       };
       unmatched.push(one);
       problems.push(
@@ -147,7 +148,12 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
     }
     const time = timeOf(content, { ...one, lateness: latenessOf(one, options) }, options);
     read.push({
-      ...{ ...one, ...time, key, content, isLate: time.lateness.is === "late", isEmpty: content.is === "empty" },
+      ...one,
+      ...time,
+      key,
+      content,
+      isLate: time.lateness.is === "late",
+      isEmpty: content.is === "empty",
       hash: content.is === "taken" ? content.hash : null,
     });
   }
@@ -165,8 +171,14 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   const withoutWork = [...members.keys()].filter((key) => !handedIn.has(key));
   problems.push(...twins(submissions, at), ...untimed(submissions, options, at));
   return {
-    ...{ layout, members: [...members.values()], submissions, unfetched, unmatched, withoutWork },
-    ...{ choices: chosen.held, problems },
+    layout,
+    members: [...members.values()],
+    submissions,
+    unfetched,
+    unmatched,
+    withoutWork,
+    choices: chosen.held,
+    problems,
   };
 }
 

@@ -88,7 +88,8 @@ describe("fetching a repository", () => {
     const newest = await fetchWritten(at, { limits: defaultLimits, folder: tmpdir() });
     expect(newest.commit.at).toBe("2026-11-10T12:00:00.000Z");
     const early = fetchWritten(at, {
-      ...{ limits: defaultLimits, folder: tmpdir() },
+      limits: defaultLimits,
+      folder: tmpdir(),
       deadline: Date.parse("2026-11-05T00:00:00Z"),
     });
     await expect(early).rejects.toMatchObject({ name: "FetchTrouble", message: expect.stringContaining("shallow") });

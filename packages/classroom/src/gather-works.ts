@@ -42,7 +42,11 @@ export function gatherWorks(placed: readonly Placed[]): readonly Attempt[] {
     return mergeLoose(all)
       .map((one) => ({
         ...one,
-        ...{ owner, group, label: one.work.label, attempt: one.work.attempt, instant: ownInstant(one.work) },
+        owner,
+        group,
+        label: one.work.label,
+        attempt: one.work.attempt,
+        instant: ownInstant(one.work),
       }))
       .sort(numberingOrder)
       .map((one, index) => ({ ...one, number: index + 1 }));

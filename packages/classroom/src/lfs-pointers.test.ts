@@ -34,7 +34,8 @@ describe("a pointer of Git LFS", () => {
     const text = "# LFS\nversion https://git-lfs.github.com/spec/v1\n";
     expect(look({ "a.md": text, "b.txt": `${pointer}${"x".repeat(2_000)}` })).toEqual({
       left: ["a.md", "b.txt"],
-      ...{ needed: [], notes: 0 },
+      needed: [],
+      notes: 0,
     });
   });
 });

@@ -117,8 +117,12 @@ function isoParts(text: string): Parts | null {
   if (found === null) return null;
   const [, year, month, day, hour, minute, second = "0", fraction = "0", zone] = found;
   return {
-    ...{ year: Number(year), month: Number(month), day: Number(day) },
-    ...{ hour: Number(hour), minute: Number(minute), second: Number(second) },
+    year: Number(year),
+    month: Number(month),
+    day: Number(day),
+    hour: Number(hour),
+    minute: Number(minute),
+    second: Number(second),
     millisecond: Number(fraction.padEnd(3, "0").slice(0, 3)),
     weekday: null,
     offset: zone === undefined ? null : offsetOf(zone),
@@ -146,7 +150,11 @@ function wordParts(text: string): Parts | string | null {
   if (day === null || typeof day === "string") return day;
   return {
     ...day,
-    ...{ hour, minute: Number(minutes ?? "0"), second: Number(seconds), millisecond: 0, weekday: known },
+    hour,
+    minute: Number(minutes ?? "0"),
+    second: Number(seconds),
+    millisecond: 0,
+    weekday: known,
     offset: zone === undefined ? null : offsetOf(zone),
   };
 }

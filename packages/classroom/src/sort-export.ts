@@ -34,7 +34,8 @@ export async function sortExport(
           code: "INTAKE_METADATA",
           message: `${METADATA} lists ${showName(folder)} of ${people.map(showName).join(", ")}, but the export does not contain it.`,
           fix: "Export the submissions again, or copy that folder next to the others.",
-          ...{ at, about: folder },
+          at,
+          about: folder,
         });
       if (sorted !== null) return sorted;
       problems.push({

@@ -271,7 +271,9 @@ function telemetryOf(env: Environment): TelemetrySettings | null {
     env.OTEL_METRICS_EXPORTER === "none" ? null : (env.OTEL_EXPORTER_OTLP_METRICS_ENDPOINT ?? at("v1/metrics"));
   if (tracesUrl === null && metricsUrl === null) return null;
   return {
-    ...{ tracesUrl, metricsUrl, share },
+    tracesUrl,
+    metricsUrl,
+    share,
     headers: pairsOf(env.OTEL_EXPORTER_OTLP_HEADERS),
     timeoutMs: env.OTEL_EXPORTER_OTLP_TIMEOUT,
     serviceName: env.OTEL_SERVICE_NAME,

@@ -143,7 +143,8 @@ describe("the telemetry settings", () => {
     const share = (OTEL_TRACES_SAMPLER: string, OTEL_TRACES_SAMPLER_ARG = "0.25") =>
       accepted({
         OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.example",
-        ...{ OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG },
+        OTEL_TRACES_SAMPLER,
+        OTEL_TRACES_SAMPLER_ARG,
       }).telemetry;
     expect(share("parentbased_always_on")?.share).toBe(1);
     expect(share("traceidratio")?.share).toBe(0.25);

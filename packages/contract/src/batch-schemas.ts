@@ -133,7 +133,10 @@ const content = named(
       fix: text(10_000),
     }),
     z.object({
-      ...{ is: z.literal("incomplete"), missing: paths, message: text(10_000), paths },
+      is: z.literal("incomplete"),
+      missing: paths,
+      message: text(10_000),
+      paths,
       commit: commit.optional().describe("only for a repository"),
     }),
   ]),
@@ -213,7 +216,11 @@ export const batchSave = named(
 export const savedBatch = named(
   "SavedBatch",
   z.object({
-    ...{ id: runId, created: z.boolean(), added: count, changed: count, otherDefinition: count },
+    id: runId,
+    created: z.boolean(),
+    added: count,
+    changed: count,
+    otherDefinition: count,
     restarted: count.describe("submissions without a paid reply that restart with the current settings of the batch"),
     kept: count.describe("running submissions that keep their old settings, because they have paid replies"),
     dropped: count.optional().describe("submissions that no longer count; only if `whole` was sent"),
@@ -324,7 +331,9 @@ const finalGrade = named(
     reviewed: z.object({ id: count, by: z.string(), at: z.string() }).nullable(),
     released: z
       .object({
-        ...{ by: z.string(), at: z.string(), total: z.number().nullable() },
+        by: z.string(),
+        at: z.string(),
+        total: z.number().nullable(),
         students: z
           .array(z.string())
           .optional()
@@ -448,7 +457,9 @@ export const batchChange = named(
 export const changedBatch = named(
   "ChangedBatch",
   z.object({
-    ...{ id: runId, state: batchState, runs: count },
+    id: runId,
+    state: batchState,
+    runs: count,
     restarted: count.optional().describe("with `model`: submissions without a paid reply that restart with it"),
     kept: count
       .optional()

@@ -95,7 +95,11 @@ function operation(name: RouteName, route: Route, schemas: Json, problemRef: Jso
 /** The requests that are sent to a webhook. */
 function webhooksOf(schemas: Json): Json {
   const parameters = Object.entries(signatureHeaders).map(([name, description]) => ({
-    ...{ name, in: "header", required: true, description, schema: text },
+    name,
+    in: "header",
+    required: true,
+    description,
+    schema: text,
   }));
   return Object.fromEntries(
     Object.entries(webhookBodies).map(([type, body]) => {
@@ -105,7 +109,11 @@ function webhooksOf(schemas: Json): Json {
         type,
         {
           post: {
-            ...{ operationId: `tell${name}`, tags: ["Webhooks"], summary: body.description, security: [], parameters },
+            operationId: `tell${name}`,
+            tags: ["Webhooks"],
+            summary: body.description,
+            security: [],
+            parameters,
             requestBody: {
               required: true,
               content: { "application/json": { schema, example: sampleOf(schema, schemas) } },
@@ -170,7 +178,8 @@ function success(route: Route, schemas: Json): Json {
   const { answer } = route;
   const headers = headersOf(route);
   const one = (content?: Json, description = "Done") => ({
-    ...{ description, headers },
+    description,
+    headers,
     ...(content === undefined ? {} : { content }),
   });
   switch (answer.kind) {

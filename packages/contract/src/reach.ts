@@ -26,7 +26,10 @@ function readProblem(said: string): Problem | null {
 
 export function unclear(status: number): Problem {
   return {
-    ...{ type: "about:blank", title: `The server answered ${status}`, status, code: "SERVER_UNCLEAR" },
+    type: "about:blank",
+    title: `The server answered ${status}`,
+    status,
+    code: "SERVER_UNCLEAR",
     hint: "Check that MARKMILL_URL names a Markmill server.",
   };
 }
@@ -36,11 +39,12 @@ export function unreachable(error: unknown): ApiProblem {
   const said = cause instanceof Error && cause.message !== "" ? cause.message : "no answer";
   return new ApiProblem(
     {
-      ...{ type: "about:blank", title: "The server does not answer", status: 0, code: "SERVER_UNREACHABLE" },
-      ...{
-        detail: `The server does not answer: ${said}`,
-        hint: "Check that the server runs and that MARKMILL_URL is its address.",
-      },
+      type: "about:blank",
+      title: "The server does not answer",
+      status: 0,
+      code: "SERVER_UNREACHABLE",
+      detail: `The server does not answer: ${said}`,
+      hint: "Check that the server runs and that MARKMILL_URL is its address.",
     },
     { cause: error },
   );

@@ -49,11 +49,9 @@ describe("parameters of a run", () => {
   it("an input that no task reads is a warning, and in a flowchart an error", () => {
     const tasks = (prompt: string) =>
       JSON.stringify({
-        ...{
-          config: { max_steps: 5, max_time: 50 },
-          external_memory: {},
-          return_value: { input: { type: "read", key: "a" } },
-        },
+        config: { max_steps: 5, max_time: 50 },
+        external_memory: {},
+        return_value: { input: { type: "read", key: "a" } },
         tasks: [
           {
             id: "A",

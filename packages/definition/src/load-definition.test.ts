@@ -285,7 +285,9 @@ describe("a workflow as a tool", () => {
       "below/b.wf.md": callee("WHAT, HOW=well, MAX_COST=3, AI_MODEL, NOTE="),
     };
     expect(toolOf(files)).toEqual({
-      ...{ kind: "workflow", program: "below/b.wf.md", description: "T" },
+      kind: "workflow",
+      program: "below/b.wf.md",
+      description: "T",
       schema: {
         type: "object",
         properties: {
@@ -293,7 +295,8 @@ describe("a workflow as a tool", () => {
           HOW: { type: "string", description: "Without it: well" },
           NOTE: { type: "string" },
         },
-        ...{ required: ["WHAT"], additionalProperties: false },
+        required: ["WHAT"],
+        additionalProperties: false,
       },
     });
     const worded = { ...files, "a.wf.md": offering("{ workflow: below/b.wf.md, description: Looks. }") };

@@ -87,7 +87,8 @@ describe("MATCHES", () => {
   const all = (pattern: string, count: number) => (text: string) => {
     const state: RunState = { ...initialState, variables: { RESULT: text } };
     const of = Array.from({ length: count }, (_, at) => ({
-      ...{ op: "matches" as const, left: result },
+      op: "matches" as const,
+      left: result,
       right: { from: "literal" as const, text: `${pattern}(?:){${at + 1}}` },
     }));
     return evaluateCondition({ op: "or", of }, { program: programOf({}, []), state, reads: {}, files: {} });

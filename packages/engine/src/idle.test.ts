@@ -97,7 +97,13 @@ describe("time between a stop and the resume", () => {
   it("does not count, and neither does the trouble that had interrupted the run before the stop", () => {
     const before = begun(program);
     const held = step(program, before, {
-      ...{ type: "activity.failed", at: 20_000, seed: 0, epoch: 1, retryAfterMs: null, usage: null, next: "hold" },
+      type: "activity.failed",
+      at: 20_000,
+      seed: 0,
+      epoch: 1,
+      retryAfterMs: null,
+      usage: null,
+      next: "hold",
       activity: { node: "FIRST", generation: 1, item: null, attempt: 1 },
       failure: { code: "MODEL_KEY_MISSING", message: "no key" },
     } as Event);
@@ -270,7 +276,13 @@ describe("a deadline while an activity is parked", () => {
     entry: ["PROMPT_A", "PROMPT_B"],
   });
   const parked = ({ epoch }: RunState, node: string): Event => ({
-    ...{ type: "activity.failed", at: 10_000, seed: 0, epoch, retryAfterMs: null, usage: null, next: "park" },
+    type: "activity.failed",
+    at: 10_000,
+    seed: 0,
+    epoch,
+    retryAfterMs: null,
+    usage: null,
+    next: "park",
     activity: { node, generation: 1, item: null, attempt: 1 },
     failure: { code: "MODEL_UNREACHABLE", message: "away" },
   });

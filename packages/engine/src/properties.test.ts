@@ -157,7 +157,9 @@ function outcomeOf(work: Work, name: string, seed: number): Outcome {
 function callsOf(name: string, seed: number): Outcome {
   const place = { callIndex: 0, requestHash: name, position: 0 };
   const calls = Array.from({ length: chance(seed, name, "calls") < 0.5 ? 1 : 3 }, (_, position) => ({
-    ...{ tool: "look", place: { ...place, position }, variables: { WHAT: name } },
+    tool: "look",
+    place: { ...place, position },
+    variables: { WHAT: name },
   }));
   return { kind: "called", calls };
 }

@@ -121,7 +121,9 @@ describe("a CHECK of numbers", () => {
     const check: Node = {
       kind: "check",
       condition: {
-        ...{ op: "greaterEqual", left: { from: "name", name: "RESULT" }, right: { from: "name", name: "LEAST" } },
+        op: "greaterEqual",
+        left: { from: "name", name: "RESULT" },
+        right: { from: "name", name: "LEAST" },
         ...(numbers === undefined ? {} : { numbers }),
       } as never,
     };

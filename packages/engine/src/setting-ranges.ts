@@ -22,11 +22,17 @@ const plainNumber = /^[ \t]*[0-9]+(?:\.[0-9]+)?[ \t]*$/;
 const anyNumber = /^\s*-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\s*$/i;
 
 const count: Range = {
-  ...{ of: "a whole number", least: 1, most: Number.MAX_SAFE_INTEGER },
-  ...{ whole: true, written: plainNumber },
+  of: "a whole number",
+  least: 1,
+  most: Number.MAX_SAFE_INTEGER,
+  whole: true,
+  written: plainNumber,
 };
 const share = (of: string, least: number, most: number): Range => ({
-  ...{ of, least, most, whole: false },
+  of,
+  least,
+  most,
+  whole: false,
   written: anyNumber,
 });
 /** The highest dollar amount whose nanodollars are a safe integer. */

@@ -26,17 +26,29 @@ const at = (item: number | null, attempt = 1): ActivityRef => ({ node: "P", gene
 const calling = (...given: readonly string[]): Outcome => ({
   kind: "called",
   calls: given.map((what, position) => ({
-    ...{ tool: "look", place: { callIndex: 0, requestHash: "h", position } },
+    tool: "look",
+    place: { callIndex: 0, requestHash: "h", position },
     variables: { WHAT: what },
   })),
 });
 const returned = (more: Partial<Extract<Outcome, { kind: "returned" }>> = {}): Outcome => ({
-  ...{ kind: "returned", status: "success", word: null, result: "found", variables: {}, reason: null },
+  kind: "returned",
+  status: "success",
+  word: null,
+  result: "found",
+  variables: {},
+  reason: null,
   ...more,
 });
 const replied: Outcome = { kind: "replied", text: "answer" };
 const succeeded = (activity: ActivityRef, outcome: Outcome, epoch = 1): ActivitySucceeded => ({
-  ...{ type: "activity.succeeded", at: 2_000, seed: 1, epoch, activity, outcome, usage: null },
+  type: "activity.succeeded",
+  at: 2_000,
+  seed: 1,
+  epoch,
+  activity,
+  outcome,
+  usage: null,
 });
 
 interface Followed {
@@ -72,7 +84,8 @@ describe("a prompt whose model calls workflows", () => {
     expect(called.last[2]).toMatchObject({
       activity: at(1),
       work: {
-        ...{ kind: "call", program: "look.wf.md" },
+        kind: "call",
+        program: "look.wf.md",
         tool: { name: "look", callIndex: 0, requestHash: "h", position: 1 },
         start: { variables: { WHAT: "two" }, depth: 1, agent: "", threads: {} },
       },
@@ -173,7 +186,9 @@ describe("a prompt whose model calls workflows", () => {
   it("in a superstep has its calls performed at once, and takes effect with the others", () => {
     const other = { kind: "prompt", text: { from: "literal", text: "b" } } as const;
     const both = programOf({ START: start, P: prompt, Q: other }, edgesOf("START P", "START Q"), {
-      ...{ tools, scheduling: "superstep", entry: ["P", "Q"] },
+      tools,
+      scheduling: "superstep",
+      entry: ["P", "Q"],
     });
     const asked: string[] = [];
     const played = play(both, (work, { node, item, attempt }) => {
@@ -206,7 +221,13 @@ describe("a fork of a run whose model calls workflows", () => {
     if (point === null) return;
     expect(Object.keys(point.works)).toEqual(["P.1", "P.1[0]", "P.1[1]"]);
     const forked: Event = {
-      ...{ type: "run.forked", at: 9, seed: 1, from: "r", seq: 2, caps: {}, left: ["P.1[1]"] },
+      type: "run.forked",
+      at: 9,
+      seed: 1,
+      from: "r",
+      seq: 2,
+      caps: {},
+      left: ["P.1[1]"],
     };
     const { state, commands } = step(program, point.state, forked);
     expect(commands).toEqual([

@@ -3,7 +3,13 @@ import { changedCriteria } from "./changed-criteria.ts";
 import type { Criterion } from "./rubric.ts";
 
 const criterion = (id: string, more: Partial<Criterion> = {}): Criterion => ({
-  ...{ id, title: id, points: 2, scale: { is: "binary" }, evidence: true, source: { is: "llm" }, guidance: "" },
+  id,
+  title: id,
+  points: 2,
+  scale: { is: "binary" },
+  evidence: true,
+  source: { is: "llm" },
+  guidance: "",
   ...more,
 });
 

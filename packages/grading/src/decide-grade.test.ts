@@ -6,13 +6,24 @@ import type { Rubric } from "./rubric.ts";
 const rubric: Rubric = {
   criteria: [
     {
-      ...{ id: "style", title: "Style", points: 4, scale: { is: "points", step: 1 }, evidence: false },
-      ...{ source: { is: "human" }, guidance: "" },
+      id: "style",
+      title: "Style",
+      points: 4,
+      scale: { is: "points", step: 1 },
+      evidence: false,
+      source: { is: "human" },
+      guidance: "",
     },
   ],
 };
 const mark = (id: number, by: string, fate: PersonMark["fate"]): PersonMark => ({
-  ...{ id, by, at: "2026-01-01T00:00:00.000Z", criterion: "style", points: id, reason: "so", fate },
+  id,
+  by,
+  at: "2026-01-01T00:00:00.000Z",
+  criterion: "style",
+  points: id,
+  reason: "so",
+  fate,
 });
 const marks = [mark(1, "ada", { is: "replaced", by: 2 }), mark(2, "bob", { is: "stands" })];
 const said = { kind: "override", criterion: "style", reason: "so", seen: false } as const;

@@ -17,8 +17,15 @@ function proposed(points: Readonly<Record<string, number | null>>, more: Partial
   });
   const sum = Object.values(points).reduce<number>((all, one) => all + (one ?? 0), 0);
   return {
-    ...{ outcome: { is: "graded" }, criteria, points: sum, most: mostPoints(rubric), penalty: null, total: sum },
-    ...{ flags: [], nextSteps: [], ...more },
+    outcome: { is: "graded" },
+    criteria,
+    points: sum,
+    most: mostPoints(rubric),
+    penalty: null,
+    total: sum,
+    flags: [],
+    nextSteps: [],
+    ...more,
   };
 }
 
@@ -26,24 +33,32 @@ let events = 0;
 function said(more: Partial<GradeEvent>): GradeEvent {
   events += 1;
   return {
-    ...{ id: events, work: "w", at: "2026-01-01T00:00:00.000Z", by: "ada", kind: "override", criterion: null },
-    ...{
-      from: null,
-      to: null,
-      takesBack: null,
-      reason: "so",
-      comment: "",
-      rubricHash: "now",
-      content: "c",
-      try: 1,
-      ...more,
-    },
+    id: events,
+    work: "w",
+    at: "2026-01-01T00:00:00.000Z",
+    by: "ada",
+    kind: "override",
+    criterion: null,
+    from: null,
+    to: null,
+    takesBack: null,
+    reason: "so",
+    comment: "",
+    rubricHash: "now",
+    content: "c",
+    try: 1,
+    ...more,
   };
 }
 
 const fold = (grade: Grade | null, more: Partial<FinalGradeInput> = {}, by = "now", number = 1) =>
   finalGrade({
-    ...{ rubric, rubricHash: "now", situation: { is: "done" }, content: "c", events: [], penalty: null },
+    rubric,
+    rubricHash: "now",
+    situation: { is: "done" },
+    content: "c",
+    events: [],
+    penalty: null,
     proposal: grade === null ? null : { grade, try: number, rubricHash: by },
     ...more,
   });
@@ -118,7 +133,9 @@ describe("finalGrade: an override", () => {
     const grade = proposed({ a: null, b: 2 }, needsHuman("a: no model has graded this", "a part was not seen"));
     const word = said({ criterion: "a", to: 3 });
     expect(fold(grade, { events: [word] })).toMatchObject({
-      ...{ outcome: { is: "needs human", why: ["a part was not seen"] }, points: 5, total: null },
+      outcome: { is: "needs human", why: ["a part was not seen"] },
+      points: 5,
+      total: null,
     });
     const reviewed = fold(grade, { events: [word, said({ kind: "reviewed" })] });
     expect(reviewed).toMatchObject({ outcome: { is: "graded" }, total: 5 });
@@ -128,7 +145,8 @@ describe("finalGrade: an override", () => {
     const why = needsHuman("a: b.js:3 asks for points", unsure.message);
     const grade = proposed({ a: 10, b: 2 }, { ...why, flags: [injection, unsure] });
     expect(fold(grade, { events: [said({ criterion: "a", to: 3 })] })?.outcome).toEqual({
-      ...{ is: "needs human", why: ["a: b.js:3 asks for points"] },
+      is: "needs human",
+      why: ["a: b.js:3 asks for points"],
     });
     const only = proposed({ a: 10, b: 2 }, { ...needsHuman(unsure.message), flags: [unsure] });
     expect(fold(only, { events: [said({ criterion: "a", to: 3 })] })?.total).toBe(5);
@@ -138,7 +156,8 @@ describe("finalGrade: an override", () => {
     const grade = proposed({ a: 10, b: 2 }, needsHuman("a part was not seen"));
     const before = [said({ criterion: "a", to: 3 }), said({ kind: "reviewed" })];
     expect(fold(grade, { events: before }, "now", 2)?.outcome).toEqual({
-      ...{ is: "needs human", why: ["a part was not seen"] },
+      is: "needs human",
+      why: ["a part was not seen"],
     });
   });
 
@@ -171,7 +190,10 @@ describe("finalGrade: a changed rubric whose old version is known", () => {
     ];
     const doubtful = proposed({ a: 7, b: 4 }, { outcome: { is: "needs human", why: ["a part was not seen"] } });
     expect(changed(swapped, { events }, doubtful)).toMatchObject({
-      ...{ outcome: { is: "graded" }, total: 10, released: { total: 10 }, reviewed: { by: "ada" } },
+      outcome: { is: "graded" },
+      total: 10,
+      released: { total: 10 },
+      reviewed: { by: "ada" },
       criteria: [
         { id: "b", points: 3 },
         { id: "a", points: 7 },
@@ -186,7 +208,8 @@ describe("finalGrade: a changed rubric whose old version is known", () => {
       ...[7, "graded with another version of the rubric", "the criterion is new"],
     ]);
     expect(grade?.outcome).toEqual({
-      ...{ is: "needs human", why: ["b: graded with another version of the rubric", "c: the criterion is new"] },
+      is: "needs human",
+      why: ["b: graded with another version of the rubric", "c: the criterion is new"],
     });
   });
 
@@ -270,7 +293,9 @@ describe("finalGrade: a submission that may not count", () => {
   it("needs a human decision even if every criterion is marked, and keeps its marks when it counts", () => {
     const events = [said({ criterion: "a", to: 7, try: 0 }), said({ criterion: "b", to: 5, try: 0 })];
     expect(fold(null, { ...open, events })).toMatchObject({
-      ...{ outcome: { is: "needs human", why: ["a and b were handed in"] }, total: null, points: 12 },
+      outcome: { is: "needs human", why: ["a and b were handed in"] },
+      total: null,
+      points: 12,
     });
     expect(fold(proposed({ a: 1, b: 1 }), { events })).toMatchObject({ outcome: { is: "graded" }, total: 12 });
   });
@@ -282,7 +307,8 @@ it("finalGrade ignores an acceptance that was taken back and restores the one be
   const undo = (id: number) => said({ kind: "reviewed", takesBack: id });
   expect(fold(doubtful, { events: [first] })).toMatchObject({ outcome: { is: "graded" }, reviewed: { id: first.id } });
   expect(fold(doubtful, { events: [first, undo(first.id)] })).toMatchObject({
-    ...{ outcome: { is: "needs human" }, reviewed: null },
+    outcome: { is: "needs human" },
+    reviewed: null,
   });
   const events = [first, second, undo(second.id)];
   expect(fold(doubtful, { events })?.reviewed).toMatchObject({ id: first.id, by: "ada" });

@@ -157,8 +157,16 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
     if (word === undefined) return proposed ?? { is: "not graded", id: criterion.id, why: "not graded yet" };
     const kept = proposed?.is === "scored" ? proposed : blank;
     return {
-      ...{ is: "scored", id: criterion.id, by: "human", points: clampPoints(word.to ?? 0, criterion), level: null },
-      ...{ comment: word.comment, evidence: kept.evidence, confidence: null, tests: kept.tests, notes: [] },
+      is: "scored",
+      id: criterion.id,
+      by: "human",
+      points: clampPoints(word.to ?? 0, criterion),
+      level: null,
+      comment: word.comment,
+      evidence: kept.evidence,
+      confidence: null,
+      tests: kept.tests,
+      notes: [],
     };
   });
   const undone = new Set(said.flatMap(({ kind, takesBack }) => (kind === "reviewed" ? (takesBack ?? []) : [])));
@@ -288,8 +296,13 @@ export function personMarks({
     return newer === undefined ? { is: "stands" } : { is: "replaced", by: newer.id };
   };
   return marks.map((mark) => ({
-    ...{ id: mark.id, criterion: mark.criterion ?? "", points: mark.to ?? 0, by: mark.by, at: mark.at },
-    ...{ reason: mark.reason, fate: fateOf(mark) },
+    id: mark.id,
+    criterion: mark.criterion ?? "",
+    points: mark.to ?? 0,
+    by: mark.by,
+    at: mark.at,
+    reason: mark.reason,
+    fate: fateOf(mark),
   }));
 }
 
@@ -331,15 +344,14 @@ function reasonsLeft({ outcome, criteria, flags }: Grade, marked: ReadonlySet<st
 function overrideOf(word: GradeEvent, proposal: Grade | null): Override {
   const proposed = proposal?.criteria.find(({ id }) => id === word.criterion);
   return {
-    ...{
-      id: word.id,
-      criterion: word.criterion ?? "",
-      by: word.by,
-      at: word.at,
-      reason: word.reason,
-      comment: word.comment,
-    },
-    ...{ points: word.to ?? 0, proposed: proposed?.is === "scored" ? proposed.points : null },
+    id: word.id,
+    criterion: word.criterion ?? "",
+    by: word.by,
+    at: word.at,
+    reason: word.reason,
+    comment: word.comment,
+    points: word.to ?? 0,
+    proposed: proposed?.is === "scored" ? proposed.points : null,
   };
 }
 
@@ -352,7 +364,9 @@ function releasedOf(events: readonly GradeEvent[]): FinalGrade["released"] {
   const lists = since.map(({ students }) => students ?? null);
   const all = lists.includes(null);
   return {
-    ...{ by: last.by, at: last.at, total: last.to },
+    by: last.by,
+    at: last.at,
+    total: last.to,
     ...(all ? {} : { students: [...new Set(lists.flatMap((students) => students ?? []))] }),
   };
 }

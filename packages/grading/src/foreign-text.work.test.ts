@@ -91,7 +91,10 @@ describe.each(Object.entries(readers))("%s does work in proportion to the length
 
 describe("readVerdicts", () => {
   const verdict = (quotes: readonly string[]) => ({
-    ...{ comment: "x", confidence: 1, met: true, points: 1 },
+    comment: "x",
+    confidence: 1,
+    met: true,
+    points: 1,
     evidence: quotes.map((quote) => ({ file: "a.js", line: 1, quote })),
   });
   const rubric = {

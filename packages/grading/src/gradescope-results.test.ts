@@ -135,7 +135,10 @@ describe("reading results.json of a Gradescope autograder", () => {
 
   describe("scoring a criterion of 10 points", () => {
     const one = criterion({
-      ...{ id: "t", points: 10, evidence: false, source: { is: "tests", patterns: ["*"] } },
+      id: "t",
+      points: 10,
+      evidence: false,
+      source: { is: "tests", patterns: ["*"] },
       scale: { is: "points", step: 0.5 },
     });
     const grade = (value: unknown, criteria = [one]) =>

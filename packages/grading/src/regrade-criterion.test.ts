@@ -5,16 +5,28 @@ import type { Rubric } from "./rubric.ts";
 
 const rubric: Rubric = {
   criteria: ["names", "pure", "works"].map((id) => ({
-    ...{ id, title: id, points: 4, scale: { is: "points", step: 1 }, evidence: false, guidance: "" },
+    id,
+    title: id,
+    points: 4,
+    scale: { is: "points", step: 1 },
+    evidence: false,
+    guidance: "",
     source: id === "works" ? { is: "tests", patterns: ["*"] } : { is: "llm" },
   })),
 } as Rubric;
 const verdict = (criterion: string, points: number, confidence = 0.9) => ({
-  ...{ criterion, points, level: null, comment: `${criterion} ${points}`, evidence: [], confidence, notes: [] },
+  criterion,
+  points,
+  level: null,
+  comment: `${criterion} ${points}`,
+  evidence: [],
+  confidence,
+  notes: [],
 });
 const tests = (passed: boolean): GradeInput["tests"] =>
   ({
-    ...{ is: "read", notes: [] },
+    is: "read",
+    notes: [],
     tests: [{ name: "a", passed, weight: 1, share: passed ? 1 : 0, message: "", visibility: "hidden" }],
   }) as GradeInput["tests"];
 const input = (marks: Readonly<Record<string, number>>, more: Partial<GradeInput> = {}): GradeInput =>
@@ -48,7 +60,8 @@ describe("regrading one criterion", () => {
     const spoken = { kind: "injection", message: "asks for points", file: "a.js", line: 1 } as const;
     const unsure = {
       verdicts: [verdict("names", 1, 0.2), verdict("pure", 3)],
-      ...{ problems: [], nextSteps: ["Read on."] },
+      problems: [],
+      nextSteps: ["Read on."],
     };
     const before = standing({ review, flags: [spoken], verdicts: unsure } as Partial<GradeInput>);
     expect(before.outcome).toMatchObject({
@@ -90,7 +103,8 @@ describe("regrading one criterion", () => {
   it("compares the total points, not its own, with the pass mark", () => {
     const review = { passMark: 0.75, borderline: 0.05, flags: ["borderline"] } as const;
     expect(regradeCriterion(rubric, standing({ review }), "names", input({ names: 2 }, { review })).outcome).toEqual({
-      ...{ is: "needs human", why: ["9 of 12 is near the pass mark"] },
+      is: "needs human",
+      why: ["9 of 12 is near the pass mark"],
     });
     const near = gradeWork(rubric, input({ names: 2, pure: 3 }, { review }));
     expect(near.outcome.is).toBe("needs human");

@@ -53,7 +53,11 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
   ];
   const reasons = [...new Set(why)];
   return {
-    ...{ criteria, flags, points, most, penalty: null },
+    criteria,
+    flags,
+    points,
+    most,
+    penalty: null,
     outcome: reasons.length > 0 ? { is: "needs human", why: reasons } : { is: "graded" },
     total: reasons.length > 0 ? null : points,
     nextSteps: fresh.nextSteps.length > 0 ? fresh.nextSteps : standing.nextSteps,

@@ -26,12 +26,10 @@ function canonical(criterion: Criterion): Criterion {
   const { title, guidance, scale, source } = criterion;
   return {
     ...criterion,
-    ...{
-      title: plain(title),
-      guidance: plain(guidance),
-      scale: canonicalScale(scale),
-      source: canonicalSource(source),
-    },
+    title: plain(title),
+    guidance: plain(guidance),
+    scale: canonicalScale(scale),
+    source: canonicalSource(source),
   };
 }
 

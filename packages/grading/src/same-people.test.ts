@@ -85,7 +85,8 @@ describe("matching people with unsure identity", () => {
     expect(
       result(stored({ ...before[0], hasWork: false } as StoredPerson), [{ key: "7", id: "7", name: "Alan Turing" }]),
     ).toEqual({
-      ...{ known: { "7": "7" }, asked: [] },
+      known: { "7": "7" },
+      asked: [],
     });
   });
 

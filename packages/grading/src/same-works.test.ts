@@ -2,7 +2,10 @@ import { describe, expect, it } from "vitest";
 import { type KeyedWork, sameWorks } from "./same-works.ts";
 
 const work = (key: string, by: readonly string[], hash: string | null, attempt = 1): KeyedWork => ({
-  ...{ key, by, hash, attempt },
+  key,
+  by,
+  hash,
+  attempt,
 });
 const known = (stored: readonly KeyedWork[], incoming: readonly KeyedWork[]) =>
   Object.fromEntries(sameWorks(stored, incoming));

@@ -427,7 +427,9 @@ function ownNames(person: Person, aliases: ReadonlyMap<string, string>, authored
   const parts = all.filter((part) => part.length > 1);
   const alone = parts.map(
     (part): Sequence => ({
-      ...{ words: [part], with: alias, kind: "name" },
+      words: [part],
+      with: alias,
+      kind: "name",
       written: isOrdinaryName([part], authored) ? "prose" : "capital",
     }),
   );

@@ -169,7 +169,8 @@ describe("a paid model call", () => {
     };
     const other = { ...call, activityId: "mark.2.1", signal: controller.signal };
     expect(await callModel({ ...ports, slot }, other)).toMatchObject({
-      ...{ kind: "failed", booked: null },
+      kind: "failed",
+      booked: null,
       failure: { code: "MODEL_ABORTED" },
     });
     expect(model.requests()).toHaveLength(1);
@@ -191,7 +192,8 @@ describe("a paid model call", () => {
       },
     });
     expect(await callModel({ ...ports, slot }, { ...call, signal: controller.signal })).toMatchObject({
-      ...{ kind: "failed", booked: null },
+      kind: "failed",
+      booked: null,
       failure: { code: "MODEL_ABORTED" },
     });
     expect([model.requests().length, budget.reserved(), budget.spent(), over]).toEqual([0, 0, 0, true]);

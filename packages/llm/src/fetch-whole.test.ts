@@ -32,7 +32,6 @@ import {
 } from "./testing-whole-fetch.ts";
 
 vi.mock("./fetch-without-timeouts.ts", { spy: true });
-
 afterEach(closeServers);
 
 describe("a request of createWholeFetch equals the request of fetch", () => {

@@ -162,8 +162,13 @@ describe("the finish reason of a reply", () => {
 
 describe("a reply in a foreign or broken form", () => {
   const ollama = {
-    ...{ model: "llama3", created_at: "2026-11-18T12:00:00Z", message: { role: "assistant", content: "7 points" } },
-    ...{ done: true, done_reason: "stop", prompt_eval_count: 10, eval_count: 4 },
+    model: "llama3",
+    created_at: "2026-11-18T12:00:00Z",
+    message: { role: "assistant", content: "7 points" },
+    done: true,
+    done_reason: "stop",
+    prompt_eval_count: 10,
+    eval_count: 4,
   };
 
   it.each([
@@ -376,7 +381,9 @@ async function called(url: string) {
   };
   const outcome = await callModel(
     {
-      ...{ client: client(url), catalogue: builtInCatalogue, budget },
+      client: client(url),
+      catalogue: builtInCatalogue,
+      budget,
       ledger: { find: async () => undefined, record: async (_, { reply }) => reply },
       rate: { take: async () => ({ kind: "go", probe: null }), heard: async () => undefined },
     },

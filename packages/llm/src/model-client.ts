@@ -323,8 +323,11 @@ async function embedded(openai: OpenAI, model: Model, request: ModelRequest, sen
     text: writeVectors(vectors),
     finishReason: "stop",
     usage: {
-      ...{ promptTokens, completionTokens: 0, nanodollars: costOf(model, promptTokens, 0) },
-      ...{ characters: charactersOf(request.messages), estimated: parsed.usage === undefined },
+      promptTokens,
+      completionTokens: 0,
+      nanodollars: costOf(model, promptTokens, 0),
+      characters: charactersOf(request.messages),
+      estimated: parsed.usage === undefined,
     },
     model: neutraliseText(parsed.model || model.name),
   };

@@ -194,7 +194,12 @@ export class StreamedReply {
 }
 
 const nothing: RawReply = {
-  ...{ model: "", text: "", reasoning: "", toolCalls: [], refusal: "", finish: "" },
+  model: "",
+  text: "",
+  reasoning: "",
+  toolCalls: [],
+  refusal: "",
+  finish: "",
   usage: undefined,
 };
 

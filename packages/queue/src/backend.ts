@@ -156,8 +156,12 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
         name,
         process,
         {
-          ...{ ...settings, ...keptJobs(name), ...telemetryOption(telemetry) },
-          ...{ connection: serving, prefix, drainDelay: 5 },
+          ...settings,
+          ...keptJobs(name),
+          ...telemetryOption(telemetry),
+          connection: serving,
+          prefix,
+          drainDelay: 5,
         },
         createRedisBackend,
       ),
@@ -208,8 +212,12 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
   });
   pool.on("error", (error) => onError(translate(error, "A queue connection to Postgres")));
   const probing = new Pool({
-    ...{ ...common, application_name: "markmill queue health", onConnect: applySettings },
-    ...{ max: 1, query_timeout: probeMs, connectionTimeoutMillis: probeMs },
+    ...common,
+    application_name: "markmill queue health",
+    onConnect: applySettings,
+    max: 1,
+    query_timeout: probeMs,
+    connectionTimeoutMillis: probeMs,
   });
   probing.on("error", () => undefined);
   const clients = new Set<PoolClient>();

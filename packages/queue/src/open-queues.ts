@@ -105,7 +105,11 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
       const onError = report(`Serving ${name}`);
       const serving = serveQueue(
         {
-          ...{ backend, name, handler, enqueue: enqueueBefore(), onError },
+          backend,
+          name,
+          handler,
+          enqueue: enqueueBefore(),
+          onError,
           isPaused: () => queueOf(name).isPaused(),
           onClosed: () => servings.delete(serving),
         },

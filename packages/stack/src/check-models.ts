@@ -68,7 +68,8 @@ function checkName(name: string, known: Known, { budget, scripted }: ModelsWante
         code: "MODEL_NOT_IN_CATALOGUE",
         message: `The model "${name}" is not in the catalogue, which has ${known.names.join(", ")}.`,
         fix: "Correct the name. Or add the model to models.yaml (MODELS_FILE), or set allowUnpriced: true there to use it at price zero.",
-        ...{ name, known: known.names },
+        name,
+        known: known.names,
       },
     ];
   if (!budget || model.priced || scripted) return [];

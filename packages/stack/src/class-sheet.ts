@@ -44,7 +44,9 @@ export function classSheet(
   }
   const feedbackFor: ClassSheet["feedbackFor"] = ({ language }, grade) =>
     feedbackText({
-      ...{ grade, criteria, language: language ?? settings?.language ?? null },
+      grade,
+      criteria,
+      language: language ?? settings?.language ?? null,
       reviewer: reviewerOf(grade),
     });
   const rows = [...members].sort(byName).map((member) => {

@@ -3,7 +3,8 @@ import { expect, it } from "vitest";
 import { inOrder } from "./follow-run.ts";
 
 const happening = (runId: string, depth: number, seq: number, at: number) => ({
-  ...{ runId, depth },
+  runId,
+  depth,
   entry: { kind: "warning", seq, at: new Date(at), warning: { code: "X", message: "", node: null } } as HistoryEntry,
 });
 const told = (happened: readonly ReturnType<typeof happening>[]) =>

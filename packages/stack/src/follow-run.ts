@@ -115,7 +115,12 @@ export async function* followRun(
       .filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting")
       .map(
         ({ node, generation, attempt, kind, state, createdAt }): Doing => ({
-          ...{ node, generation, attempt, kind, state, depth },
+          node,
+          generation,
+          attempt,
+          kind,
+          state,
+          depth,
           since: createdAt,
         }),
       );

@@ -169,8 +169,14 @@ export async function openStack(options: StackOptions): Promise<Stack> {
           const webhooks = webhookSender(config.tools.allow);
           closing.push(webhooks.close);
           const started = startSupervisor({
-            ...{ store: store.machine, queues, log, retentionDays, sendWebhook: webhooks.send },
-            ...{ batchRuns: batchRuns.most, batchRunsPerTenant: batchRuns.mostOfTenant, runsPerTenant },
+            store: store.machine,
+            queues,
+            log,
+            retentionDays,
+            sendWebhook: webhooks.send,
+            batchRuns: batchRuns.most,
+            batchRunsPerTenant: batchRuns.mostOfTenant,
+            runsPerTenant,
           });
           closing.push(() => started.stop());
           components.push(supervisorHealth(started));

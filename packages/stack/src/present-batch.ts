@@ -5,7 +5,12 @@ import type { BatchSummary } from "@markmill/store";
 export function presentBatchSummary(batch: BatchSummary): Got<Routes["listBatches"]>["items"][number] {
   const { id, key, name, definitionHash: definition, state, concurrency, createdAt, endedAt, counts } = batch;
   return {
-    ...{ id, key, name, definition, concurrency, counts },
+    id,
+    key,
+    name,
+    definition,
+    concurrency,
+    counts,
     state: state.is === "open" && endedAt !== null ? { is: "ended" } : state,
     createdAt: createdAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,

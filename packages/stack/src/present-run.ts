@@ -35,20 +35,18 @@ export function presentRunSummary(run: RunSummary): Summary {
     reason,
   } = run;
   return {
-    ...{
-      id,
-      rootId,
-      parentActivityId,
-      definition: run.definitionHash,
-      program,
-      name,
-      status,
-      queued,
-      phase,
-      word,
-      rev,
-      depth,
-    },
+    id,
+    rootId,
+    parentActivityId,
+    definition: run.definitionHash,
+    program,
+    name,
+    status,
+    queued,
+    phase,
+    word,
+    rev,
+    depth,
     labels: { ...labels },
     spent: {
       steps: spent.steps,
@@ -78,7 +76,12 @@ export function presentRun(run: RunDetail, doing: Body<"getRun">["doing"], waits
 export function presentWait({ runId, node, parked, nextTry }: Wait): Body<"getRun">["waits"][number] {
   const { held, tries, trouble, failure, since } = parked;
   return {
-    ...{ runId, node, held, tries, trouble, failure: { ...failure } },
+    runId,
+    node,
+    held,
+    tries,
+    trouble,
+    failure: { ...failure },
     since: new Date(since).toISOString(),
     nextTry: nextTry?.toISOString() ?? null,
   };

@@ -41,7 +41,13 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
     const { run, late, aiConsent, language, facts } = settings;
     tellUnsent(run);
     const common = {
-      ...{ key, name, definition: await upload(batch.definition), rubric: rubric as never, late, aiConsent, language },
+      key,
+      name,
+      definition: await upload(batch.definition),
+      rubric: rubric as never,
+      late,
+      aiConsent,
+      language,
       ...(confirmedVoids === undefined ? {} : { confirmedVoids }),
       ...(concurrency === undefined ? {} : { concurrency }),
       ...(budget === undefined ? {} : { budget }),
@@ -69,9 +75,13 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
         body: { ...common, ...piece, members: some as never, works: few as never },
       });
       saved = {
-        ...{ id, created: saved?.created ?? created, otherDefinition },
-        ...{ restarted: (saved?.restarted ?? 0) + restarted, kept },
-        ...{ added: (saved?.added ?? 0) + added, changed: (saved?.changed ?? 0) + changed },
+        id,
+        created: saved?.created ?? created,
+        otherDefinition,
+        restarted: (saved?.restarted ?? 0) + restarted,
+        kept,
+        added: (saved?.added ?? 0) + added,
+        changed: (saved?.changed ?? 0) + changed,
         ...(dropped === undefined ? {} : { dropped: (saved?.dropped ?? 0) + dropped }),
       };
     }
@@ -83,7 +93,8 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       client.listWorks({
         params: { id },
         query: {
-          ...{ limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) },
+          limit: Math.min(limit, page),
+          ...(after === undefined ? {} : { cursor: after }),
           ...(filter.keys === undefined ? {} : { key: [...filter.keys] }),
           ...(filter.standing === undefined ? {} : { standing: [...filter.standing] }),
           ...(filter.outcome === undefined ? {} : { outcome: [...filter.outcome] }),
@@ -102,7 +113,8 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
     async list({ key, state, idPart } = {}, { after, limit = 50 } = {}) {
       const { items, next } = await client.listBatches({
         query: {
-          ...{ limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) },
+          limit: Math.min(limit, page),
+          ...(after === undefined ? {} : { cursor: after }),
           ...(key === undefined ? {} : { key }),
           ...(state === undefined ? {} : { state: [...state] }),
           ...(idPart === undefined ? {} : { id: idPart }),
@@ -150,7 +162,8 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       }),
     async events(id, work, { after, limit = page } = {}) {
       const query = {
-        ...{ limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) },
+        limit: Math.min(limit, page),
+        ...(after === undefined ? {} : { cursor: after }),
         ...(work === undefined ? {} : { work }),
       };
       const found = await unless404(() => client.listGradeEvents({ params: { id }, query }));
@@ -208,7 +221,9 @@ function slices<Item>(items: readonly Item[], size: number): Item[][] {
 
 function toSummary({ definition, createdAt, endedAt, state, ...same }: RemoteSummary): BatchSummary {
   return {
-    ...{ ...same, definitionHash: definition, createdAt: new Date(createdAt) },
+    ...same,
+    definitionHash: definition,
+    createdAt: new Date(createdAt),
     endedAt: endedAt === null ? null : new Date(endedAt),
     state: state.is === "ended" ? { is: "open" } : state,
   };
@@ -219,8 +234,12 @@ function toDetail(remote: Got<Routes["getBatch"]>): BatchDetail {
   const { model, ...known } = settings;
   return {
     ...toSummary(same),
-    ...{ rubricHash: same.rubricHash, members: same.members, budgetNearlySpent: same.budgetNearlySpent },
-    ...{ runMs: same.runMs, troubles: same.troubles, rubric: rubric as unknown as BatchDetail["rubric"] },
+    rubricHash: same.rubricHash,
+    members: same.members,
+    budgetNearlySpent: same.budgetNearlySpent,
+    runMs: same.runMs,
+    troubles: same.troubles,
+    rubric: rubric as unknown as BatchDetail["rubric"],
     settings: {
       ...known,
       run: model === null ? {} : { variables: { AI_MODEL_NAME: model } },
@@ -253,7 +272,9 @@ function toWork({ try: last, standing, spent, ...same }: RemoteWork): BatchWork 
 
 function toTry({ standing, grade, spent, content, ...last }: RemoteTry): WorkTry {
   return {
-    ...{ ...toLast(last), content, grade: grade as unknown as WorkTry["grade"] },
+    ...toLast(last),
+    content,
+    grade: grade as unknown as WorkTry["grade"],
     standing: toStanding(standing) as WorkTry["standing"],
     spent: { characters: 0, ...spent } as WorkTry["spent"],
   };

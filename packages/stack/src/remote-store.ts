@@ -106,7 +106,10 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
     const found = await Promise.all(rootIds.map((id) => client.getRun({ params: { id } })));
     return found.flatMap((run) =>
       run.waits.map(({ runId, node, failure, since, tries, trouble, held, nextTry }) => ({
-        ...{ rootId: run.rootId, runId, node, nextTry: nextTry === null ? null : new Date(nextTry) },
+        rootId: run.rootId,
+        runId,
+        node,
+        nextTry: nextTry === null ? null : new Date(nextTry),
         parked: { failure: failure as unknown as Failure, since: Date.parse(since), tries, trouble, held } as Parked,
       })),
     );
@@ -147,7 +150,8 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
         for (let cursor = after ?? null; ; ) {
           const { items, next } = await client.listRuns({
             query: {
-              ...{ ...query, limit: Math.min(limit - runs.length, page) },
+              ...query,
+              limit: Math.min(limit - runs.length, page),
               ...(cursor === null ? {} : { cursor }),
             },
           });
@@ -243,7 +247,9 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
           query: { limit: Math.min(limit, page), ...(rootId === null ? {} : { run: rootId }) },
         });
         return items.map(({ id, createdAt, expiresAt, ...ask }) => ({
-          ...{ ...ask, activityId: id, createdAt: new Date(createdAt) },
+          ...ask,
+          activityId: id,
+          createdAt: new Date(createdAt),
           expiresAt: expiresAt === null ? null : new Date(expiresAt),
         }));
       },
@@ -275,7 +281,12 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
     models: {
       pauses: async () =>
         (await client.listModels()).pauses.map(({ model, reason, since, until }) => ({
-          ...{ endpoint: "", model, reason, refusals: 1, since: new Date(since), until: new Date(until) },
+          endpoint: "",
+          model,
+          reason,
+          refusals: 1,
+          since: new Date(since),
+          until: new Date(until),
           forMs: Math.max(0, Date.parse(until) - Date.now()),
         })),
     },
@@ -314,7 +325,10 @@ function isUnchanged(error: unknown): boolean {
 function refuse(what: string, why = `The server does not support ${what} yet.`): Promise<never> {
   return Promise.reject(
     new ApiProblem({
-      ...{ type: "about:blank", title: "Not over HTTP", status: 0, code: "NOT_OVER_HTTP" },
+      type: "about:blank",
+      title: "Not over HTTP",
+      status: 0,
+      code: "NOT_OVER_HTTP",
       detail: why,
       hint: "Run the command on the machine with the database, without MARKMILL_URL.",
     }),

@@ -51,7 +51,9 @@ export async function retryRun(
   if (other.definition !== undefined) await stack.tenant.definitions.save(other.definition);
   if (from === "START" || (from === null && old.status === "success")) {
     const { runId, jobs } = await stack.tenant.runs.restart({
-      ...{ of: old.id, caps, ...other },
+      of: old.id,
+      caps,
+      ...other,
       ...(other.definition === undefined || notes === undefined ? {} : { notes }),
     });
     return { runId, jobs, from: null };

@@ -6,8 +6,20 @@ import { gradeOf, rubric, workOf } from "./testing-batch.ts";
 const [tests, names] = rubric.criteria;
 if (tests === undefined || names === undefined) throw new Error("the rubric has two criteria");
 const said: GradeEvent = {
-  ...{ id: 1, work: "1#1", at: "2026-01-01T00:00:00.000Z", by: "ada", kind: "override", criterion: "names", from: 3 },
-  ...{ to: 2, takesBack: null, reason: "so", comment: "", rubricHash: "r", content: "c", try: 1 },
+  id: 1,
+  work: "1#1",
+  at: "2026-01-01T00:00:00.000Z",
+  by: "ada",
+  kind: "override",
+  criterion: "names",
+  from: 3,
+  to: 2,
+  takesBack: null,
+  reason: "so",
+  comment: "",
+  rubricHash: "r",
+  content: "c",
+  try: 1,
 };
 const released: GradeEvent = { ...said, id: 2, kind: "released", criterion: null, to: 8 };
 const works = [
@@ -26,7 +38,13 @@ describe("rubricChange on a graded class", () => {
   it("in one criterion voids the proposals, marks and releases that depend on it", () => {
     const found = change([tests, { ...names, guidance: "be strict" }]);
     expect(found).toEqual({
-      ...{ changed: ["names"], added: [], removed: [], proposals: 1, doubtful: 1, gone: 0, releases: 1 },
+      changed: ["names"],
+      added: [],
+      removed: [],
+      proposals: 1,
+      doubtful: 1,
+      gone: 0,
+      releases: 1,
       criteria: [{ id: "names", is: "changed", students: 2, marks: 1, releases: 1 }],
       seen: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
@@ -34,7 +52,13 @@ describe("rubricChange on a graded class", () => {
 
   it("with a new and a removed criterion voids every proposal", () => {
     expect(change([tests, { ...names, id: "style" }])).toMatchObject({
-      ...{ changed: [], added: ["style"], removed: ["names"], proposals: 2, doubtful: 0, gone: 1, releases: 1 },
+      changed: [],
+      added: ["style"],
+      removed: ["names"],
+      proposals: 2,
+      doubtful: 0,
+      gone: 1,
+      releases: 1,
     });
   });
 

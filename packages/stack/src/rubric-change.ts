@@ -56,7 +56,8 @@ export function rubricChange(before: Rubric, after: Rubric, works: readonly Batc
       return effect.touched ? [{ work, effect }] : [];
     });
     return {
-      ...{ id, is },
+      id,
+      is,
       students: new Set(touched.flatMap(({ work }) => work.countsFor ?? work.by)).size,
       marks: touched.reduce((sum, { effect }) => sum + effect.doubtful.length + effect.gone.length, 0),
       releases: touched.filter(({ effect }) => effect.release !== null).length,
@@ -69,7 +70,10 @@ export function rubricChange(before: Rubric, after: Rubric, works: readonly Batc
       : [];
   });
   return {
-    ...{ changed, added, removed, criteria },
+    changed,
+    added,
+    removed,
+    criteria,
     proposals: effects.filter(({ proposal }) => proposal).length,
     doubtful: effects.reduce((sum, one) => sum + one.doubtful.length, 0),
     gone: effects.reduce((sum, one) => sum + one.gone.length, 0),

@@ -13,7 +13,11 @@ export function watchCommits(telemetry: Telemetry): OnCommitted {
     const { phase, startedAt, spent } = state;
     if (phase.is !== "ended") return;
     telemetry.ended({
-      ...{ id, rootId, parent, definitionHash, spent },
+      id,
+      rootId,
+      parent,
+      definitionHash,
+      spent,
       status: phase.status,
       code: phase.reason?.code ?? null,
       lastedMs: Math.max(0, event.at - startedAt),

@@ -65,7 +65,8 @@ export function openInstruments(
     commandSeconds: seconds("markmill.command.duration", "Commands in the sandbox"),
     modelSeconds: seconds("gen_ai.client.operation.duration", "Requests to models"),
     modelTokens: meter.createHistogram("gen_ai.client.token.usage", {
-      ...{ description: "Tokens of requests to models", unit: "{token}" },
+      description: "Tokens of requests to models",
+      unit: "{token}",
       advice: { explicitBucketBoundaries: tokenBounds },
     }),
     modelDollars: meter.createCounter("markmill.model.cost", { description: "Paid to models", unit: "{USD}" }),

@@ -67,7 +67,10 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
       const caller = readTraceParent(traceparent);
       spans.write({
         ...placeOf({ id, rootId }),
-        ...{ name: route, kind: SpanKind.SERVER, from: to - tookMs, to },
+        name: route,
+        kind: SpanKind.SERVER,
+        from: to - tookMs,
+        to,
         attributes: { ...runFacts({ id, rootId }), "markmill.run.created": created },
         links: [
           ...(caller === null ? [] : [caller]),
@@ -81,7 +84,11 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
       const depth = parent === null ? "root" : "called";
       meters.runs.add(1, { status, depth, ...(code === null ? {} : { code }) });
       spans.write({
-        ...{ name: "run", traceId: traceIdOf(rootId), spanId: runSpanId(id), from: to - lastedMs, to },
+        name: "run",
+        traceId: traceIdOf(rootId),
+        spanId: runSpanId(id),
+        from: to - lastedMs,
+        to,
         parentId: parent === null ? null : activitySpanId({ id: parent.activityId, claim: 0, attempt: parent.attempt }),
         attributes: {
           ...runFacts({ id, rootId }),
@@ -99,7 +106,10 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
       meters.activities.add(1, { kind: "ask", outcome: expired ? "expired" : "succeed" });
       spans.write({
         ...placeOf(run),
-        ...{ name: "ask", spanId: activitySpanId({ id, claim: 0, attempt }), from: at, to: at },
+        name: "ask",
+        spanId: activitySpanId({ id, claim: 0, attempt }),
+        from: at,
+        to: at,
         attributes: {
           ...runFacts(run),
           "markmill.activity.id": id,
@@ -154,9 +164,17 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
             meters.modelDollars.add(end.nanodollars / 1e9, { "gen_ai.request.model": asked });
           }
           spans.write({
-            ...{ name: `chat ${asked}`, kind: SpanKind.CLIENT, traceId, parentId: spanId, from: began, to },
+            name: `chat ${asked}`,
+            kind: SpanKind.CLIENT,
+            traceId,
+            parentId: spanId,
+            from: began,
+            to,
             attributes: {
-              ...{ ...facts, ...answered, "markmill.run.id": run.id, "markmill.activity.id": id },
+              ...facts,
+              ...answered,
+              "markmill.run.id": run.id,
+              "markmill.activity.id": id,
               ...(maxOutputTokens === null ? {} : { "gen_ai.request.max_tokens": maxOutputTokens }),
               ...(end.did === "fail"
                 ? {}
@@ -179,7 +197,11 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
           const outcome = end.did === "fail" ? end.code : end.timedOut === false ? "end" : `timeout ${end.timedOut}`;
           meters.commandSeconds.record((to - began) / 1000, { language, outcome });
           spans.write({
-            ...{ name: "command", traceId, parentId: spanId, from: began, to },
+            name: "command",
+            traceId,
+            parentId: spanId,
+            from: began,
+            to,
             attributes: {
               "markmill.run.id": run.id,
               "markmill.activity.id": id,
@@ -207,7 +229,11 @@ export function openTelemetry({ settings, role, version, onLost }: TelemetryOpti
         meters.activitySeconds.record((to - from) / 1000, { kind, outcome });
         const earlier = earlierSpanId(tried);
         spans.write({
-          ...{ name: kind, traceId, spanId, parentId, to },
+          name: kind,
+          traceId,
+          spanId,
+          parentId,
+          to,
           // A call lasts from its request to its return. That is longer than this delivery, because an earlier one created the called run.
           from: kind === "call" ? Math.min(from, to - activity.askedMsAgo) : from,
           attributes: {

@@ -79,7 +79,10 @@ export function openSpanWriter(
         parentId === null
           ? ROOT_CONTEXT
           : trace.setSpanContext(ROOT_CONTEXT, {
-              ...{ traceId, spanId: parentId, traceFlags: TraceFlags.SAMPLED, isRemote: true },
+              traceId,
+              spanId: parentId,
+              traceFlags: TraceFlags.SAMPLED,
+              isRemote: true,
             });
       const span = tracer.startSpan(name, { kind, startTime: from, attributes, links: links.map(toLink) }, context);
       if (error !== undefined) {

@@ -28,12 +28,12 @@ afterAll(() => server?.close());
 async function call() {
   const off = { serper: null, duckduckgo: null, jina: null, browserless: null, scraper: null, stock: null };
   const box = createToolBox({
-    ...{
-      allow: [{ network: "127.0.0.1", bits: 32, port: Number(new URL(server.url).port) }],
-      secrets: {},
-      builtins: off,
-    },
-    ...{ timeoutMs: 30_000, maxTimeoutMs: 300_000, maxBytes: 4 * 1024 * 1024 },
+    allow: [{ network: "127.0.0.1", bits: 32, port: Number(new URL(server.url).port) }],
+    secrets: {},
+    builtins: off,
+    timeoutMs: 30_000,
+    maxTimeoutMs: 300_000,
+    maxBytes: 4 * 1024 * 1024,
   });
   const tool: Tool = { kind: "mcp", server: "s", tool: "a", description: "", schema: { type: "object" } };
   const servers = { s: { transport: "http" as const, url: `${server.url}/mcp` } };

@@ -174,8 +174,11 @@ function createWire(checked: CheckedFetch, ending: AbortController): Wire {
       begin();
       try {
         const response = await checked.stream({
-          ...{ method, url: String(url), headers: Object.fromEntries(new Headers(headers)) },
-          ...{ body: typeof body === "string" ? body : null, signal: ending.signal },
+          method,
+          url: String(url),
+          headers: Object.fromEntries(new Headers(headers)),
+          body: typeof body === "string" ? body : null,
+          signal: ending.signal,
         });
         if (response.body === null) {
           end();

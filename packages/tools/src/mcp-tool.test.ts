@@ -25,14 +25,12 @@ const allowing = (url: string) => [{ network: "127.0.0.1", bits: 32, port: Numbe
 
 function boxFor(server: HttpServer, settings: Partial<ToolSettings> = {}) {
   const box = createToolBox({
-    ...{
-      allow: allowing(server.url),
-      secrets: {},
-      builtins: off,
-      timeoutMs: 2_000,
-      maxTimeoutMs: 300_000,
-      maxBytes: 65_536,
-    },
+    allow: allowing(server.url),
+    secrets: {},
+    builtins: off,
+    timeoutMs: 2_000,
+    maxTimeoutMs: 300_000,
+    maxBytes: 65_536,
     ...settings,
   });
   open.push(box);
@@ -41,7 +39,11 @@ function boxFor(server: HttpServer, settings: Partial<ToolSettings> = {}) {
     list: (...tools: string[]) => box.list({ server, tools, signal }),
     call(tool: string, values: Record<string, unknown> = {}, timeoutMs?: number) {
       const described: Tool = {
-        ...{ kind: "mcp", server: "s", tool, description: "", schema: { type: "object" } },
+        kind: "mcp",
+        server: "s",
+        tool,
+        description: "",
+        schema: { type: "object" },
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
       };
       return box.perform({ name: `s__${tool}`, tool: described, values, servers: { s: server }, signal });
@@ -174,7 +176,9 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
     expect(await call("hang", {}, 300)).toMatchObject({ ok: false, code: "TOOL_TIMEOUT", passing: true });
     expect(await call("long")).toMatchObject({ ok: false, code: "TOOL_TOO_LARGE" });
     expect(await call("flood", {}, 20_000)).toMatchObject({
-      ...{ ok: false, code: "TOOL_TOO_LARGE", message: "The server sent more than 4 MiB." },
+      ok: false,
+      code: "TOOL_TOO_LARGE",
+      message: "The server sent more than 4 MiB.",
     });
   });
 });
@@ -254,7 +258,8 @@ it("a secret for an MCP server is sent only to its own host, and appears in no r
   expect(JSON.stringify([await asking.list("told"), await asking.call("bad")])).not.toContain("s3c");
   const elsewhere = { KEY: { value: "s3cret-value", hosts: ["example.org"] } };
   expect(await boxFor(at(server.url, headers), { secrets: elsewhere }).call("echo")).toMatchObject({
-    ...{ ok: false, code: "TOOL_NOT_CONFIGURED" },
+    ok: false,
+    code: "TOOL_NOT_CONFIGURED",
   });
 });
 
@@ -273,7 +278,9 @@ it("requests back from an MCP server are refused, and endless requests end", asy
   const { call } = boxFor(at(server.url));
   expect(await call("sample")).toMatchObject({ ok: true, text: expect.stringMatching(/^refused/) });
   expect(await call("pester", {}, 20_000)).toMatchObject({
-    ...{ ok: false, code: "TOOL_FAILED", message: "The server needs more than 64 requests." },
+    ok: false,
+    code: "TOOL_FAILED",
+    message: "The server needs more than 64 requests.",
   });
 });
 

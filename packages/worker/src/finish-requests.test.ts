@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { finishRequests, LeaseLost, WorkerLeaves } from "./finish-requests.ts";
 
 const reply: ModelReply = {
-  ...{ text: "paid", finishReason: "stop", model: "m" },
+  text: "paid",
+  finishReason: "stop",
+  model: "m",
   usage: { promptTokens: 1, completionTokens: 1, nanodollars: 1, characters: 1, estimated: false },
 };
 const request = { model: "m", messages: [], settings: {} };

@@ -22,12 +22,20 @@ async function world(offered: readonly string[] = ["act"]) {
   });
   const box = createToolBox({
     allow: [{ network: "127.0.0.1", bits: 32, port: null }],
-    ...{ secrets: {}, builtins: off, timeoutMs: 5_000, maxTimeoutMs: 300_000, maxBytes: 65_536 },
+    secrets: {},
+    builtins: off,
+    timeoutMs: 5_000,
+    maxTimeoutMs: 300_000,
+    maxBytes: 65_536,
   });
   open.push(server, box);
   const rows = new Map<string, ToolCallBegin>();
   const tool = (name: string): Tool => ({
-    ...{ kind: "mcp", server: "s", tool: name, description: "", schema: { type: "object" } },
+    kind: "mcp",
+    server: "s",
+    tool: name,
+    description: "",
+    schema: { type: "object" },
   });
   const ports: ToolPorts = {
     box,

@@ -4,7 +4,10 @@ import { performToolCalls, type ToolPorts } from "./perform-tools.ts";
 
 const schema = { type: "object", properties: {}, additionalProperties: false };
 const asked = {
-  ...{ callIndex: 0, requestHash: "h", offered: ["build"], again: false },
+  callIndex: 0,
+  requestHash: "h",
+  offered: ["build"],
+  again: false,
   calls: [{ name: "build", arguments: "{}" }],
 };
 
@@ -12,7 +15,10 @@ const asked = {
 function portsWhere(begun: ToolCallBegin) {
   const ended: ToolCallEnd[] = [];
   const ports = {
-    ...{ box: {}, servers: {}, scrub: async (text: string) => text, returned: async () => null },
+    box: {},
+    servers: {},
+    scrub: async (text: string) => text,
+    returned: async () => null,
     tools: { build: { kind: "sandbox", description: "", schema, command: "make" } },
     session: { perform: async () => ({ result: "built", note: "too many files" }) },
     begin: async () => begun,

@@ -123,7 +123,10 @@ async function performToolCall(
   const given = await ports.scrub(neutralText(call.arguments));
   signal.throwIfAborted();
   const begun = await ports.begin(place, {
-    ...{ name: call.name, arguments: given, safe: safe || inSession, again },
+    name: call.name,
+    arguments: given,
+    safe: safe || inSession,
+    again,
     ...(inSession ? { inSession } : {}),
   });
   switch (begun.is) {

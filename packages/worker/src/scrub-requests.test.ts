@@ -8,8 +8,11 @@ const people = [
   { key: "alan", name: "Alan Turing" },
 ];
 const factsOf = (own: string, of = people): WorkFacts => ({
-  ...{ people: of, pseudonyms: new Map(of.map(({ key }) => [key, `Student ${key.length}`])), own: [own] },
-  ...{ language: "en", consent: "any" },
+  people: of,
+  pseudonyms: new Map(of.map(({ key }) => [key, `Student ${key.length}`])),
+  own: [own],
+  language: "en",
+  consent: "any",
 });
 
 it("the scrubber of a submission is reused, and it removes a name at every occurrence", async () => {

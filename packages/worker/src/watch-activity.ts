@@ -14,7 +14,10 @@ export function traced({ run, activity, takeovers }: Claimed, { queue, jobId }: 
     kind: activity.kind,
     // A model may have invented the name of a node that was planned at run time, so this name is not reported.
     node: node in run.program.nodes ? node : null,
-    ...{ generation, attempt, takeovers, queue },
+    generation,
+    attempt,
+    takeovers,
+    queue,
     claim: activity.leased ? activity.claim : 0,
     job: jobId,
     askedMsAgo: Math.max(0, now - activity.askedAt),

@@ -39,7 +39,9 @@ export function readHistory({ board, workers, clock }: Pick<Store, "board" | "wo
     return (await workers())
       .filter(({ alive }) => alive)
       .map(({ id, host, info, startedAt }) => ({
-        ...{ id, host, aliveMs: now - startedAt.getTime() },
+        id,
+        host,
+        aliveMs: now - startedAt.getTime(),
         executes: (info as { sandbox?: unknown } | null)?.sandbox != null,
       }));
   });

@@ -143,8 +143,14 @@ async function changing(request: Changing, parts: ApiParts, writes: boolean): Pr
   if (principal === null) return;
   request.audited = true;
   request.boardChange = await parts.access.log.asked({
-    ...{ tenant: principal.tenant, actor: principal.actor, actorName: principal.name },
-    ...{ action: "board", target: path, requestId: request.id, address: request.address, details: {} },
+    tenant: principal.tenant,
+    actor: principal.actor,
+    actorName: principal.name,
+    action: "board",
+    target: path,
+    requestId: request.id,
+    address: request.address,
+    details: {},
   });
 }
 

@@ -134,7 +134,10 @@ export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names
     async createKey({ body: { name, roles, scopes, expiresAt }, caller }) {
       mayGrant(caller.principal, roles, scopes ?? null);
       const made = await caller.access.createKey({
-        ...{ name, roles, scopes: scopes ?? null, createdBy: caller.principal.actor },
+        name,
+        roles,
+        scopes: scopes ?? null,
+        createdBy: caller.principal.actor,
         expiresAt: earlier(expiresAt === undefined ? null : new Date(expiresAt), caller.principal.keyExpiresAt),
       });
       return { target: made.key.id, body: { ...presentKey(made.key), secret: made.secret } };
@@ -159,7 +162,9 @@ export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names
         { limit, ...(cursor === undefined ? {} : { beforeId: placeOf(cursor) }) },
       );
       const items = page.entries.map(({ tenant: _, at, details, ...entry }) => ({
-        ...{ ...entry, at: at.toISOString(), details: { ...details } },
+        ...entry,
+        at: at.toISOString(),
+        details: { ...details },
       }));
       return { body: { items, next: page.next === null ? null : String(page.next) } };
     },
@@ -209,8 +214,13 @@ export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names
     return user === null
       ? null
       : {
-          ...{ tenant, name: user.name, roles: user.roles, scopes: null },
-          ...{ keyId: null, keyExpiresAt: null, userId: user.id },
+          tenant,
+          name: user.name,
+          roles: user.roles,
+          scopes: null,
+          keyId: null,
+          keyExpiresAt: null,
+          userId: user.id,
         };
   }
 }
@@ -261,7 +271,12 @@ function earlier(wanted: Date | null, own: Date | null): Date | null {
 
 function present({ tenant, kind, id, name, roles, scopes, expiresAt, csrfToken }: Principal) {
   return {
-    ...{ tenant, kind, id, name, roles: [...roles], scopes: [...scopes].sort() },
+    tenant,
+    kind,
+    id,
+    name,
+    roles: [...roles],
+    scopes: [...scopes].sort(),
     expiresAt: expiresAt?.toISOString() ?? null,
     ...(csrfToken === null ? {} : { csrfToken }),
   };
@@ -274,7 +289,11 @@ function presentUser({ id, name, roles, disabled, createdAt }: User) {
 function presentKey(key: Key) {
   const { roles, scopes } = ofKey(key);
   return {
-    ...{ id: key.id, name: key.name, start: `mm_${key.id}`, roles: [...roles], createdBy: key.createdBy },
+    id: key.id,
+    name: key.name,
+    start: `mm_${key.id}`,
+    roles: [...roles],
+    createdBy: key.createdBy,
     scopes: key.scopes === null ? null : [...scopes],
     createdAt: key.createdAt.toISOString(),
     expiresAt: key.expiresAt?.toISOString() ?? null,

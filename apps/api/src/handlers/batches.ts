@@ -69,7 +69,11 @@ export function batchHandlers({ store: installation, enqueuer, settings, catalog
       const wanted = rubric ?? rubricOf(definition);
       await requireSeenVoids(store, key, wanted, body.confirmedVoids);
       const saved = await store.batches.save({
-        ...{ key, name, definition, rubric: wanted, members: members as never },
+        key,
+        name,
+        definition,
+        rubric: wanted,
+        members: members as never,
         works: works as NewBatch["works"],
         ...(concurrency === undefined ? {} : { concurrency }),
         ...(budget === undefined ? {} : { budget }),
@@ -77,10 +81,15 @@ export function batchHandlers({ store: installation, enqueuer, settings, catalog
         ...(span === undefined ? {} : { span }),
         settings: {
           run: {
-            ...{ variables, environment: settings.environment, caps: limitsOf(caps), notes },
+            variables,
+            environment: settings.environment,
+            caps: limitsOf(caps),
+            notes,
             ...(patienceMs === undefined ? {} : { patienceMs }),
           },
-          ...{ late, aiConsent, language },
+          late,
+          aiConsent,
+          language,
           ...(facts === undefined ? {} : { facts: facts as never }),
         },
       });
@@ -176,7 +185,9 @@ export function batchHandlers({ store: installation, enqueuer, settings, catalog
       const key = headers["idempotency-key"];
       const match = headers["if-match"];
       const event = await store.batches.record(id, {
-        ...{ work, kind, by: principal.name },
+        work,
+        kind,
+        by: principal.name,
         ...(criterion === undefined ? {} : { criterion }),
         ...(points === undefined ? {} : { points }),
         ...(reason === undefined ? {} : { reason }),
@@ -308,7 +319,11 @@ function presentBatch(batch: BatchDetail, named: boolean): Shown<"getBatch"> {
   const model = run.variables?.AI_MODEL_NAME ?? null;
   return {
     ...presentBatchSummary(batch),
-    ...{ rubricHash, members, budgetNearlySpent, runMs: [...runMs], spent: presentSpent(spent) },
+    rubricHash,
+    members,
+    budgetNearlySpent,
+    runMs: [...runMs],
+    spent: presentSpent(spent),
     rubric: { criteria: rubric.criteria.map((criterion) => ({ ...criterion })) },
     settings: { late, aiConsent, language, model, ...(facts === undefined || !named ? {} : { facts: facts as never }) },
     budget: budget === null ? null : { cap: budget.cap, spent: budget.spent, reserved: budget.reserved },
@@ -345,7 +360,10 @@ function presentLast(last: NonNullable<BatchWork["try"]>) {
 function presentTry(one: WorkTry): Shown<"listTries">["items"][number] {
   const { content, standing, grade, spent } = one;
   return {
-    ...{ ...presentLast(one), content, grade: grade as never, spent: presentSpent(spent) },
+    ...presentLast(one),
+    content,
+    grade: grade as never,
+    spent: presentSpent(spent),
     standing: presentStanding(standing),
   };
 }
@@ -358,8 +376,14 @@ function unnamed(work: ShownWork): ShownWork {
   const { pseudonym, content, proposal, grade, standing } = work;
   return {
     ...work,
-    ...{ key: pseudonym, by: [], countsFor: undefined, group: null, label: pseudonym },
-    ...{ sources: [], events: [], marks: [] },
+    key: pseudonym,
+    by: [],
+    countsFor: undefined,
+    group: null,
+    label: pseudonym,
+    sources: [],
+    events: [],
+    marks: [],
     standing: { is: standing.is },
     content: content.is === "taken" ? { ...content, paths: [], notes: [], start: undefined } : { is: "empty" },
     proposal: proposal === null ? null : { try: proposal.try, grade: numbersOf(proposal.grade) },
@@ -370,7 +394,11 @@ function unnamed(work: ShownWork): ShownWork {
             ...numbersOf(grade),
             proposed: grade.proposed === null ? null : numbersOf(grade.proposed),
             overrides: grade.overrides.map(({ criterion, points, by, at, proposed }) => ({
-              ...{ criterion, points, by, at, proposed },
+              criterion,
+              points,
+              by,
+              at,
+              proposed,
             })),
             reviewed: grade.reviewed,
             released: grade.released === null ? null : { ...grade.released, students: undefined },
@@ -381,9 +409,19 @@ function unnamed(work: ShownWork): ShownWork {
 /** A grade without its texts. */
 function numbersOf({ outcome, criteria, points, most, penalty, total, flags }: ShownGrade): ShownGrade {
   return {
-    ...{ outcome: { is: outcome.is }, points, most, penalty, total, nextSteps: [] },
+    outcome: { is: outcome.is },
+    points,
+    most,
+    penalty,
+    total,
+    nextSteps: [],
     criteria: criteria.map(({ is, id, by, points: some, level, confidence }) => ({
-      ...{ is, id, by, points: some, level, confidence },
+      is,
+      id,
+      by,
+      points: some,
+      level,
+      confidence,
     })),
     flags: flags.map(({ kind }) => ({ kind, message: "" })),
   };

@@ -44,7 +44,13 @@ export function definitionHandlers({ store: { clock } }: ApiParts, loader: Defin
         throw new Refusal("DEFINITION_INVALID", {
           detail: `${findings.filter(({ severity }) => severity === "error").length} errors`,
           errors: findings.map(({ severity, code, message, fix, at }) => ({
-            ...{ path: at.file, line: at.line, column: at.column, severity, code, message, hint: fix },
+            path: at.file,
+            line: at.line,
+            column: at.column,
+            severity,
+            code,
+            message,
+            hint: fix,
           })),
         });
       }
@@ -150,7 +156,12 @@ function presentFinding({ severity, code, message, fix, at }: Finding) {
 function presentDefinition({ hash, name, dialect, root, programs, files }: Definition, createdAt: Date) {
   const program = programs[root];
   return {
-    ...{ hash, name, dialect, root, createdAt: createdAt.toISOString(), description: program?.description ?? "" },
+    hash,
+    name,
+    dialect,
+    root,
+    createdAt: createdAt.toISOString(),
+    description: program?.description ?? "",
     parameters: parametersOf(program),
     programs: Object.keys(programs),
     files: Object.entries(files).map(([path, text]) => ({ path, characters: text.length })),

@@ -5,16 +5,14 @@ import { eventHandlers } from "./events.ts";
 
 const createdAt = new Date(0);
 const ask = (activityId: number) => ({
-  ...{
-    activityId,
-    runId: `${activityId}`,
-    rootId: "top",
-    node: "ASK",
-    question: "",
-    text: "",
-    createdAt,
-    expiresAt: null,
-  },
+  activityId,
+  runId: `${activityId}`,
+  rootId: "top",
+  node: "ASK",
+  question: "",
+  text: "",
+  createdAt,
+  expiresAt: null,
 });
 
 /** A tree of runs with 100 open questions, one of them below the run. All other queries throw. */

@@ -11,8 +11,10 @@ export function memoryHandlers(): Some<Names> {
       return {
         body: {
           items: items.map(({ embedders, firstAt, lastAt, ...scope }) => ({
-            ...{ ...scope, embedders: [...embedders] },
-            ...{ firstAt: firstAt.toISOString(), lastAt: lastAt.toISOString() },
+            ...scope,
+            embedders: [...embedders],
+            firstAt: firstAt.toISOString(),
+            lastAt: lastAt.toISOString(),
           })),
           next,
         },

@@ -65,20 +65,24 @@ export function operationHandlers(
       const { items, next } = cutPage([...catalogue.models.values()], ({ name }) => name, query);
       return {
         body: {
-          ...{ default: settings.defaultModel, next },
+          default: settings.defaultModel,
+          next,
           items: items.map((model) => ({
-            ...{
-              name: model.name,
-              aliases: (aliases.get(model.name) ?? []).map(([alias]) => alias),
-              priced: model.priced,
-            },
-            ...{ promptPrice: Math.round(model.promptPrice), completionPrice: Math.round(model.completionPrice) },
-            ...{ contextTokens: model.contextTokens, maxOutputTokens: model.maxOutputTokens },
+            name: model.name,
+            aliases: (aliases.get(model.name) ?? []).map(([alias]) => alias),
+            priced: model.priced,
+            promptPrice: Math.round(model.promptPrice),
+            completionPrice: Math.round(model.completionPrice),
+            contextTokens: model.contextTokens,
+            maxOutputTokens: model.maxOutputTokens,
             requestsPerMinute: model.limits.requestsPerMinute ?? null,
             tokensPerMinute: model.limits.tokensPerMinute ?? null,
           })),
           pauses: pauses.map(({ model, reason, since, until }) => ({
-            ...{ model, reason, since: since.toISOString(), until: until.toISOString() },
+            model,
+            reason,
+            since: since.toISOString(),
+            until: until.toISOString(),
           })),
         },
       };
@@ -108,7 +112,12 @@ export function operationHandlers(
       const items = lines
         .slice(0, limit)
         .map(({ key: of, runs, calls, promptTokens, completionTokens, nanodollars, unsure }) => ({
-          ...{ key: of, runs, calls, promptTokens, completionTokens, nanodollars },
+          key: of,
+          runs,
+          calls,
+          promptTokens,
+          completionTokens,
+          nanodollars,
           ...(unsure === undefined ? {} : { unsure: { ...unsure } }),
         }));
       return { body: { by, items, next: lines.length > limit ? String(begin + limit) : null } };
@@ -117,7 +126,11 @@ export function operationHandlers(
     async listWorkers({ query }) {
       const page = cutPage(await store.workers(), ({ id }) => id, query);
       const items = page.items.map(({ id, host, info, startedAt, heartbeatAt, alive }) => ({
-        ...{ id, host, info, startedAt: startedAt.toISOString(), heartbeatAt: heartbeatAt.toISOString() },
+        id,
+        host,
+        info,
+        startedAt: startedAt.toISOString(),
+        heartbeatAt: heartbeatAt.toISOString(),
         alive,
       }));
       return { body: { items, next: page.next } };

@@ -173,7 +173,17 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
               createdAt,
               endedAt,
             }) => ({
-              ...{ id: activityId, node, generation, item, attempt, kind, state, work, seq, claimedBy, takeovers },
+              id: activityId,
+              node,
+              generation,
+              item,
+              attempt,
+              kind,
+              state,
+              work,
+              seq,
+              claimedBy,
+              takeovers,
               createdAt: createdAt.toISOString(),
               endedAt: endedAt?.toISOString() ?? null,
             }),
@@ -189,12 +199,15 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       return {
         body: {
           items: items.map(({ key, attempt, model, request, reply, usage }) => ({
-            ...{ activityId: key.activityId, callIndex: key.callIndex, attempt: attempt ?? 1, model, request, reply },
-            ...{
-              promptTokens: usage.promptTokens,
-              completionTokens: usage.completionTokens,
-              nanodollars: usage.nanodollars,
-            },
+            activityId: key.activityId,
+            callIndex: key.callIndex,
+            attempt: attempt ?? 1,
+            model,
+            request,
+            reply,
+            promptTokens: usage.promptTokens,
+            completionTokens: usage.completionTokens,
+            nanodollars: usage.nanodollars,
           })),
           next,
         },
@@ -213,7 +226,13 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       return {
         body: {
           items: items.map(({ id: messageId, thread, agent, role, text, activityId, runId }) => ({
-            ...{ id: messageId, runId, thread, agent, role, text, activityId },
+            id: messageId,
+            runId,
+            thread,
+            agent,
+            role,
+            text,
+            activityId,
           })),
           next,
         },
@@ -242,7 +261,8 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       const { events, differences } = await fold(() => store.runs.replay(id));
       return {
         body: {
-          ...{ events, identical: differences.length === 0 },
+          events,
+          identical: differences.length === 0,
           differences: differences.slice(0, 100).map(presentDifference),
         },
       };
@@ -287,7 +307,9 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       const notes = other === null ? [] : await checkedAnew(store, id, other);
       if (fromStart) {
         const created = await store.runs.restart({
-          ...{ of: id, caps: limitsOf(body.caps), takesTurn: true },
+          of: id,
+          caps: limitsOf(body.caps),
+          takesTurn: true,
           ...(other === null ? {} : { definition: other, notes }),
           ...(key === undefined ? {} : { key: { text: key, requestHash } }),
         });
@@ -295,7 +317,9 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         return retried(created.runId, created.created, ["START"]);
       }
       const forked = await store.runs.fork({
-        ...{ of: id, from: body.from ?? null, caps: limitsOf(body.caps) },
+        of: id,
+        from: body.from ?? null,
+        caps: limitsOf(body.caps),
         ...(other === null ? {} : { definition: other }),
         ...(key === undefined ? {} : { key: { text: key, requestHash } }),
       });
@@ -370,7 +394,10 @@ export function checked(
     throw new Refusal("START_REFUSED", {
       detail: errors[0]?.message ?? "",
       errors: errors.map(({ code, message, fix }) => ({
-        ...{ path: code.startsWith("PARAM") ? "variables" : "submission", code, message, hint: fix },
+        path: code.startsWith("PARAM") ? "variables" : "submission",
+        code,
+        message,
+        hint: fix,
       })),
     });
   }

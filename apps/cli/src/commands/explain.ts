@@ -37,7 +37,11 @@ Examples:
     }
     if (values.json) {
       const items = found.map(({ code, group, about, means, next, fix }) => ({
-        ...{ code, group, message: means, follows: next ?? about, hint: fix },
+        code,
+        group,
+        message: means,
+        follows: next ?? about,
+        hint: fix,
       }));
       terminal.out(jsonText({ items, next: null }));
     } else {

@@ -151,8 +151,11 @@ Exit codes:
         return exitCodes.invalid;
       }
       return await gradeTable(table, own, terminal, {
-        ...{ concurrency, budget: caps.nanodollars ?? null, json: values.json === true },
-        ...{ detach: values.detach === true, dryRun: values["dry-run"] === true },
+        concurrency,
+        budget: caps.nanodollars ?? null,
+        json: values.json === true,
+        detach: values.detach === true,
+        dryRun: values["dry-run"] === true,
         script: values.script === undefined ? null : await readScript(values.script, terminal.cwd),
         ownWorker,
         out: resolve(terminal.cwd, values.out ?? `${table.name}-results`),
@@ -170,8 +173,13 @@ Exit codes:
     const decisions = readDecisions(values.same ?? [], values.new ?? []);
     if (decisions === null) throw new UsageError("--same needs OLD=NEW, and each NEW may appear only once.");
     return await gradeClass(plan, terminal, {
-      ...{ decisions, counts: values.counts ?? [] },
-      ...{ path, sample, script, similarity: values.similarity === true, json: values.json === true },
+      decisions,
+      counts: values.counts ?? [],
+      path,
+      sample,
+      script,
+      similarity: values.similarity === true,
+      json: values.json === true,
       budget: caps.nanodollars ?? plan.head.class.budget.class ?? null,
       concurrency: concurrency ?? plan.head.class.concurrency ?? null,
       detach: values.detach === true,
@@ -222,7 +230,8 @@ async function dryRun(
   terminal: Terminal,
 ): Promise<number> {
   const read = await readClassWorks(plan.head, {
-    ...{ without: ["results"], git: gitAccess(plan.config, terminal.cwd) },
+    without: ["results"],
+    git: gitAccess(plan.config, terminal.cwd),
     choices: (members) => choicesOf(counts, { members: [], works: [], choices: [] }, members),
   });
   tell(read.findings, terminal);
@@ -319,7 +328,10 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     };
     const stand = intake.unfetched.length === 0 ? [] : standingKeys(stored.works, chosen, intake.unfetched);
     const batch: NewBatch = {
-      ...{ key: plan.key, name: plan.name, definition: plan.definition, rubric: plan.rubric },
+      key: plan.key,
+      name: plan.name,
+      definition: plan.definition,
+      rubric: plan.rubric,
       ...(confirmedVoids === null ? {} : { confirmedVoids }),
       ...(manner.concurrency === null ? {} : { concurrency: manner.concurrency }),
       ...(manner.budget === null ? {} : { budget: { nanodollars: manner.budget, tokens: null } }),
@@ -338,7 +350,9 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
           unmatched: intake.unmatched.map(({ name }) => name),
           similar:
             alike?.pairs.map(({ one, other, similarity: share }) => ({
-              ...{ one: storedKey(one), other: storedKey(other), similarity: share },
+              one: storedKey(one),
+              other: storedKey(other),
+              similarity: share,
             })) ?? readClassFacts(before?.settings.facts).similar,
           comparedPartly: [...(alike?.partly.map(storedKey) ?? readClassFacts(before?.settings.facts).comparedPartly)],
           left: left.length,
@@ -350,9 +364,11 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
             ),
           ],
           choices: keptChoices(intake.choices, stored.choices, kept.memberKeys, {
-            ...{ by: whoSays(undefined), at: new Date(stack.store.clock.now()).toISOString() },
+            by: whoSays(undefined),
+            at: new Date(stack.store.clock.now()).toISOString(),
           }),
-          ...{ out: manner.out, table: null },
+          out: manner.out,
+          table: null,
         }),
       },
       members: intake.members.map(({ at: _, repository: __, ...member }) => member),
@@ -365,7 +381,10 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     };
     const wishes = { variables: plan.variables, rubric: plan.rubric, scripted: manner.script !== null };
     await requireModel([plan.definition], config, terminal, {
-      ...{ ...wishes, budget: manner.budget !== null, probe: works, consent: found.aiConsent },
+      ...wishes,
+      budget: manner.budget !== null,
+      probe: works,
+      consent: found.aiConsent,
     }).catch(async (error: unknown) => {
       // The files of a graded class can be written again without a model.
       if (known === null || !isSettled(await everyWork(stack.tenant.batches, known.id), chosen)) throw error;
@@ -379,12 +398,16 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     const saved = await stack.tenant.batches.save(batch);
     begun = true;
     await resultsOf(stack, config, saved, terminal).remember({
-      ...{ out: manner.out, kinds: [...paperKinds], draft: manner.draft },
+      out: manner.out,
+      kinds: [...paperKinds],
+      draft: manner.draft,
     });
     tellSaved(saved, terminal);
     for (const line of changes) terminal.err(line);
     const { from, to } = modelsOf(before, {
-      ...{ definition: plan.definition, variables: plan.variables, defaultModel: config.models.defaultModel },
+      definition: plan.definition,
+      variables: plan.variables,
+      defaultModel: config.models.defaultModel,
     });
     const model = from === null || to === null || from === to ? null : { from, to };
     const continued = restartLine(saved, { from, to: answererOf(manner.script?.name ?? null, to) });

@@ -32,12 +32,20 @@ Examples:
       const records = await readTree(stack, root, values.out !== undefined || values.json === true);
       if (values.json === true) {
         const items = records.map(({ record: { run, history, calls, toolCalls } }) => ({
-          ...{ ...presentRun(run, [], []), variables: run.variables, hits: run.hits },
+          ...presentRun(run, [], []),
+          variables: run.variables,
+          hits: run.hits,
           events: presentEvents(run.id, history.entries),
           activities: history.activities,
           calls: calls.map(({ key, attempt, model, request, reply, usage }) => ({
-            ...{ activityId: key.activityId, callIndex: key.callIndex, attempt: attempt ?? 1, model, request, reply },
-            ...{ promptTokens: usage.promptTokens, completionTokens: usage.completionTokens },
+            activityId: key.activityId,
+            callIndex: key.callIndex,
+            attempt: attempt ?? 1,
+            model,
+            request,
+            reply,
+            promptTokens: usage.promptTokens,
+            completionTokens: usage.completionTokens,
             nanodollars: usage.nanodollars,
           })),
           toolCalls,

@@ -94,7 +94,12 @@ but results could not be written.`,
       const results = resultsOf(stack, config, batch, terminal);
       const event = await results.during(() =>
         record(batches, batch.id, work, {
-          ...{ work: work.key, kind: "override", by: me, criterion: known.id, points, reason },
+          work: work.key,
+          kind: "override",
+          by: me,
+          criterion: known.id,
+          points,
+          reason,
           ...(values.comment === undefined ? {} : { comment: values.comment }),
           ...(entry === null ? {} : { takesBack: entry }),
           // The person named the mark, so they have seen it. Marks that are added from now on are unseen.

@@ -32,7 +32,9 @@ Examples:
 
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, {
-      ...{ json: { type: "boolean" }, model: { type: "string" }, script: { type: "string" } },
+      json: { type: "boolean" },
+      model: { type: "string" },
+      script: { type: "string" },
     });
     const { model, script } = values;
     const json = values.json === true;

@@ -94,7 +94,8 @@ Examples:
           values.workflow === undefined ? null : await readWorkflow(values.workflow, stack, old, config, terminal);
         if (other === "invalid") return exitCodes.invalid;
         const created = await retryRun(stack, old, {
-          ...{ from: values.from ?? null, caps },
+          from: values.from ?? null,
+          caps,
           ...(other === null ? {} : { definition: other }),
         });
         terminal.err(

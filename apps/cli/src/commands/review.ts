@@ -93,17 +93,20 @@ Examples:
             jsonText({
               items: [
                 ...queue.map(({ is, work, students, why }) => ({
-                  ...{ work: work.key, attempt: work.attempt, status: is, students, why, grade: work.grade },
+                  work: work.key,
+                  attempt: work.attempt,
+                  status: is,
+                  students,
+                  why,
+                  grade: work.grade,
                 })),
                 ...lost.map(({ student }) => ({
-                  ...{
-                    work: null,
-                    attempt: null,
-                    status: "not matched",
-                    students: [student.key],
-                    why: [whose],
-                    grade: null,
-                  },
+                  work: null,
+                  attempt: null,
+                  status: "not matched",
+                  students: [student.key],
+                  why: [whose],
+                  grade: null,
                 })),
               ],
               next: null,
@@ -148,7 +151,10 @@ Examples:
         if (id === null) throw noReview(reviewed, me);
         await results.during(() =>
           batches.record(batch.id, {
-            ...{ work: work.key, kind: "reviewed", by: me, takesBack: id },
+            work: work.key,
+            kind: "reviewed",
+            by: me,
+            takesBack: id,
             // The person named the acceptance, so they have seen it.
             ...(entry === null ? {} : { seen: [work.etag] }),
           }),
@@ -164,7 +170,9 @@ Examples:
         refuseUnseen(work, seen);
         await results.during(() =>
           batches.record(batch.id, {
-            ...{ work: work.key, kind: "reviewed", by: whoSays(values.by) },
+            work: work.key,
+            kind: "reviewed",
+            by: whoSays(values.by),
             ...(work.proposal === null ? {} : { try: work.proposal.try }),
           }),
         );

@@ -136,16 +136,25 @@ Exit codes:
       return exitCodes.invalid;
     }
     await requireModel([definitionOf(found)], config, terminal, {
-      ...{ variables, rubric: null, scripted: script !== null },
-      ...{ budget: values.budget !== undefined, probe: false },
+      variables,
+      rubric: null,
+      scripted: script !== null,
+      budget: values.budget !== undefined,
+      probe: false,
     });
     const notes = [
       ...needs.map(({ code, message }) => ({ code, message })),
       ...(submission?.notes ?? []).map((message) => ({ code: "SUBMISSION_NOTE", message })),
     ];
     const request = {
-      ...{ definition: definitionOf(found), variables, environment: config.workflowEnvironment },
-      ...{ labels, caps, patienceMs, submission, notes },
+      definition: definitionOf(found),
+      variables,
+      environment: config.workflowEnvironment,
+      labels,
+      caps,
+      patienceMs,
+      submission,
+      notes,
     };
     return await start({ request, script }, config, terminal, {
       json: values.json === true,

@@ -58,7 +58,11 @@ Examples:
 function asJson({ hash, dialect, root, programs, files }: Definition) {
   const program = programs[root];
   return {
-    ...{ hash, name: program?.name ?? "", dialect, root, description: program?.description ?? "" },
+    hash,
+    name: program?.name ?? "",
+    dialect,
+    root,
+    description: program?.description ?? "",
     parameters: parametersAsJson(program),
     programs: Object.keys(programs),
     files: files.map(({ path, bytes }) => ({ path, bytes })),

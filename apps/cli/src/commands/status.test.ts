@@ -5,7 +5,9 @@ import { lineOf } from "./status.ts";
 const spent = { steps: 3, calls: 1, promptTokens: 200, completionTokens: 78, nanodollars: 286_000 };
 const run = {
   id: "01a1e5e1-4d27-7b7b-9637-6d07cce773bb",
-  ...{ status: "cancelled" as const, name: "Review of a very long program, in several parts", spent },
+  status: "cancelled" as const,
+  name: "Review of a very long program, in several parts",
+  spent,
   createdAt: new Date("2026-11-16T19:41:00Z"),
 } as const;
 

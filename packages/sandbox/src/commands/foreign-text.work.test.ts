@@ -32,8 +32,12 @@ describe("reading the commands of a reply", () => {
 
 describe("formatting the output of a command", () => {
   const outcome = (output: string, gap?: { from: number; to: number }) => ({
-    ...{ output, exitCode: 0, truncated: false, timedOut: false },
-    ...{ state: { environment: {}, shell: "", directory: "/" }, ...(gap === undefined ? {} : { gap }) },
+    output,
+    exitCode: 0,
+    truncated: false,
+    timedOut: false,
+    state: { environment: {}, shell: "", directory: "/" },
+    ...(gap === undefined ? {} : { gap }),
   });
   const nonce = "0123456789abcdef".repeat(4);
   const printed = ["\n", " ", "`", "[", "a", "0", "$ x\n", "[exit code 4]\n", "\r\n", "\u202e"];

@@ -19,8 +19,13 @@ it("a guest's container shows no run id, session id or install path in anything 
   const labels = labelsOf({ app: "a", run: "run-0f1e2d3c4b5a", worker: "worker-77", created: "c", deadline: "d" });
   const asked = containerTemplate(
     {
-      ...{ name: "markmill-session-judge-9f8e7d6c-1", image: "sandbox@sha256:0", limits: defaultLimits, uid: 50_007 },
-      ...{ labels, lifetimeSeconds: 60, readOnly: ["/submission", "/judge"] },
+      name: "markmill-session-judge-9f8e7d6c-1",
+      image: "sandbox@sha256:0",
+      limits: defaultLimits,
+      uid: 50_007,
+      labels,
+      lifetimeSeconds: 60,
+      readOnly: ["/submission", "/judge"],
     },
     { cgroupVersion: "2", cpus: 2, remapped: false },
   );

@@ -37,7 +37,8 @@ describe("a probe that allocates memory", () => {
         text.includes("perl") ? { exitCode: 0, timedOut: false, outOfMemory: false, ...outcome } : { output: "42\n" },
     } as unknown as Session;
     return {
-      ...{ open: async () => session, neighbour: session },
+      open: async () => session,
+      neighbour: session,
       limits: { memoryBytes: 128 * megabytes, diskBytes: 1, pids: 1, outputBytes: 1 },
     } as unknown as Lab;
   }

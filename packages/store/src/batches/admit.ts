@@ -255,10 +255,15 @@ async function requestOf({ definitions }: RunCreator, one: Unmade) {
   const only = one.criterion === null ? {} : { try: one.try, criterion: one.criterion };
   const work: { readonly [name: string]: Json } = { grading: { batch, work: pseudonym, ...only } };
   return {
-    ...{ id, definition, labels: { batch, work: pseudonym }, budgets: [batch], variables },
+    id,
+    definition,
+    labels: { batch, work: pseudonym },
+    budgets: [batch],
+    variables,
     options: one.start === null ? { ...options, ...work } : options,
     ...(one.start === null ? { submission: { blob: one.hash, files: one.files, bytes: one.bytes } } : {}),
-    ...{ idempotencyKey: tryKey.of(id), requestHash: id },
+    idempotencyKey: tryKey.of(id),
+    requestHash: id,
     ...(environment === undefined ? {} : { environment }),
     ...(caps === undefined ? {} : { caps }),
     ...(patienceMs === undefined ? {} : { patienceMs }),

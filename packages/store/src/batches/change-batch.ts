@@ -105,7 +105,9 @@ export async function setRun(
       const settings = neutral({ ...found.settings, run });
       await client.query("update batches set settings = $2 where id = $1", [id, toJson(settings)]);
       const restarted = await restartUnpaid(client, clock, {
-        ...{ id, definitionHash: found.definitionHash, run: settings.run },
+        id,
+        definitionHash: found.definitionHash,
+        run: settings.run,
       });
       await client.query("select pg_notify('markmill_batches', '')");
       return restarted;

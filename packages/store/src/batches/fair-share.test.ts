@@ -2,7 +2,12 @@ import { expect, it } from "vitest";
 import { fairShare, type Sharer } from "./fair-share.ts";
 
 const batch = (id: string, more: Partial<Sharer>): Sharer => ({
-  ...{ id, tenant: "one", inFlight: 0, held: 0, waiting: 0, concurrency: 1_000 },
+  id,
+  tenant: "one",
+  inFlight: 0,
+  held: 0,
+  waiting: 0,
+  concurrency: 1_000,
   ...more,
 });
 

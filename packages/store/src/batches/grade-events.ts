@@ -61,8 +61,13 @@ export async function recordGrade(
       throw new StoreError("STORE_GRADE_CHANGED", "The grade of the submission has changed since it was read.");
     }
     const appended = await append(database, id, {
-      ...{ said, rubricHash: batch.rubricHash, try: stands, after: work.events.at(-1)?.id ?? 0, request },
-      ...{ content: contentHash(work.content), students: studentsOf(work, said) },
+      said,
+      rubricHash: batch.rubricHash,
+      try: stands,
+      after: work.events.at(-1)?.id ?? 0,
+      request,
+      content: contentHash(work.content),
+      students: studentsOf(work, said),
       ...decided(decideGrade, batch, work, said),
     });
     if (appended !== null) return appended;

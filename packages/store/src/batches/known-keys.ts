@@ -41,7 +41,10 @@ export async function knownKeys(client: PoolClient, id: string, upload: Upload):
   const named = upload.works.map((work) => {
     const stable = (key: string) => keyOf.get(key) ?? key;
     return {
-      ...{ ...work, called: work.key, by: work.by.map(stable), isRenamed: work.by.some((key) => stable(key) !== key) },
+      ...work,
+      called: work.key,
+      by: work.by.map(stable),
+      isRenamed: work.by.some((key) => stable(key) !== key),
       ...(work.countsFor === undefined ? {} : { countsFor: work.countsFor.map(stable) }),
     };
   });

@@ -117,7 +117,13 @@ export async function getBatch(database: Database, tenant: string, id: string): 
   const { rubric, rubricHash, settings, members, budget, spent, runMs, troubles, ...summary } = row;
   return {
     ...toSummary(summary),
-    ...{ rubric, rubricHash, settings, members, budget, spent: spent ?? noCalls, troubles },
+    rubric,
+    rubricHash,
+    settings,
+    members,
+    budget,
+    spent: spent ?? noCalls,
+    troubles,
     runMs: runMs.map((ms) => Math.round(ms)),
     budgetNearlySpent: budget !== null && nearlySpent(budget),
   };

@@ -156,9 +156,16 @@ export async function getWork(database: Database, tenant: string, id: string, ke
 async function toWork(row: WorkRow, { rubric, rubricHash, rubrics, settings }: BatchFacts): Promise<BatchWork> {
   const { finalGrade, latePenalty, mostPoints, personMarks } = await import("@markmill/grading");
   const work: NewWork = {
-    ...{ key: row.key, by: row.members, group: row.groupName, attempt: row.attempt, counts: row.counts },
+    key: row.key,
+    by: row.members,
+    group: row.groupName,
+    attempt: row.attempt,
+    counts: row.counts,
     ...(row.countsFor === null ? {} : { countsFor: row.countsFor }),
-    ...{ label: row.label, sources: row.sources, submittedAt: row.submittedAt, lateness: row.lateness },
+    label: row.label,
+    sources: row.sources,
+    submittedAt: row.submittedAt,
+    lateness: row.lateness,
     content: row.content,
   };
   const stands = standingOf(row);
@@ -173,8 +180,13 @@ async function toWork(row: WorkRow, { rubric, rubricHash, rubrics, settings }: B
     tries: row.tries,
     proposal: proposal === null ? null : { grade: proposal.grade, try: proposal.try },
     grade: finalGrade({
-      ...{ rubric, rubricHash, rubrics, situation: situationOf(stands, row.content), content },
-      ...{ proposal, events },
+      rubric,
+      rubricHash,
+      rubrics,
+      situation: situationOf(stands, row.content),
+      content,
+      proposal,
+      events,
       penalty: settings.late === null ? null : latePenalty(mostPoints(rubric), settings.late, late),
     }),
     events,

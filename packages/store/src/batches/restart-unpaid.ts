@@ -88,8 +88,13 @@ export async function restartUnpaid(
   const again = due.filter(({ paid, busy }) => !paid && !busy);
   if (again.length > 0) {
     const tries = again.map((one) => ({
-      ...{ work: one.work, try: one.try + 1, run_id: uuidv7(clock.now()), hash: one.hash, criterion: one.criterion },
-      ...{ definition: definitionOf(one, batch.definitionHash), why: one.why === "regrade" ? one.why : "retry" },
+      work: one.work,
+      try: one.try + 1,
+      run_id: uuidv7(clock.now()),
+      hash: one.hash,
+      criterion: one.criterion,
+      definition: definitionOf(one, batch.definitionHash),
+      why: one.why === "regrade" ? one.why : "retry",
     }));
     await client.query(addText, [batch.id, toJson(tries)]);
     await client.query(putOffText, [again.flatMap(({ ended, runId }) => (ended ? [] : runId))]);

@@ -72,22 +72,21 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
       await requireDefinitions(client, tenant, batch.works);
       const works = await nameWorks(client, id, known.works, members, named);
       const rows = works.map((work) => ({
-        ...{
-          key: work.key,
-          called: work.called === work.key ? null : work.called,
-          pseudonym: work.pseudonym,
-          members: work.by,
-          group_name: work.group,
-        },
-        ...{
-          attempt: work.attempt,
-          counts: work.counts,
-          counts_for: work.countsFor ?? null,
-          label: work.label,
-          sources: work.sources,
-        },
-        ...{ submitted_at: work.submittedAt, lateness: work.lateness, content: work.content },
-        ...{ hash: work.content.is === "taken" ? work.content.hash : null, run_id: uuidv7(clock.now()) },
+        key: work.key,
+        called: work.called === work.key ? null : work.called,
+        pseudonym: work.pseudonym,
+        members: work.by,
+        group_name: work.group,
+        attempt: work.attempt,
+        counts: work.counts,
+        counts_for: work.countsFor ?? null,
+        label: work.label,
+        sources: work.sources,
+        submitted_at: work.submittedAt,
+        lateness: work.lateness,
+        content: work.content,
+        hash: work.content.is === "taken" ? work.content.hash : null,
+        run_id: uuidv7(clock.now()),
         definition: startOf(work)?.definition ?? null,
       }));
       // A key of the upload names one submission.
@@ -111,8 +110,12 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
       await noteEnd(client, id, before, { empty: isAll(batch) });
       await query(client, "select pg_notify('markmill_batches', '')", []);
       return {
-        ...{ id, created, added: counted?.added ?? 0, changed: counted?.changed ?? 0 },
-        ...{ otherDefinition: other?.other ?? 0, ...begun },
+        id,
+        created,
+        added: counted?.added ?? 0,
+        changed: counted?.changed ?? 0,
+        otherDefinition: other?.other ?? 0,
+        ...begun,
         ...(dropped === null ? {} : { dropped: dropped.length }),
       };
     });
@@ -223,7 +226,9 @@ async function saveMembers(
     named,
   );
   const rows = members.map((person) => ({
-    ...{ key: person.key, pseudonym: names.get(person.key), person: plain(person) },
+    key: person.key,
+    pseudonym: names.get(person.key),
+    person: plain(person),
     aliases: person.called === person.key ? [] : [person.called],
   }));
   // A key of the upload names one person: it is removed from the person who had it before.
@@ -258,8 +263,20 @@ function plain(person: BatchMember): BatchMember {
   const { key, name, sortableName, id, participant, sisId, login, email, handle } = person;
   const { section, group, language, aiConsent, submittedAt } = person;
   return {
-    ...{ key, name, sortableName, id, participant, sisId, login, email, handle },
-    ...{ section, group, language, aiConsent, submittedAt },
+    key,
+    name,
+    sortableName,
+    id,
+    participant,
+    sisId,
+    login,
+    email,
+    handle,
+    section,
+    group,
+    language,
+    aiConsent,
+    submittedAt,
   } as BatchMember;
 }
 

@@ -78,7 +78,8 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
       version,
       members: new Map(rows.map(({ person }) => [person.key, person])),
       people: rows.map(({ person: { key, name, id, participant, sisId, login, email, handle } }) => ({
-        ...{ key, name },
+        key,
+        name,
         ...(id === undefined ? {} : { id }),
         ...(participant === undefined ? {} : { participant }),
         ...(sisId === undefined ? {} : { sisId }),
@@ -158,7 +159,10 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
     const languages = new Set(owners.map(({ language }) => language ?? settings.language));
     const [language = settings.language] = languages.size === 1 ? languages : [];
     return {
-      ...{ people, pseudonyms, own, language },
+      people,
+      pseudonyms,
+      own,
+      language,
       ...(row.criterion === null ? {} : { regrade: await besides(row.criterion, row.tenant, rootId) }),
       consent: strictest(owners.map(({ aiConsent }) => aiConsent ?? settings.aiConsent)) ?? settings.aiConsent,
     };

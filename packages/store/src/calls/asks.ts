@@ -116,7 +116,10 @@ export async function expireAsk(outside: Outside, activityId: number): Promise<C
   const ask = await openAsk(outside.database, activityId);
   if (ask === null) return { kind: "dropped", jobs: [] };
   return goOn(outside, ask, (_, happened) => ({
-    ...{ type: "ask.expired", ...happened, epoch: ask.epoch, activity: ask.ref },
+    type: "ask.expired",
+    ...happened,
+    epoch: ask.epoch,
+    activity: ask.ref,
   }));
 }
 

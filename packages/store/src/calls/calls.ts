@@ -102,12 +102,21 @@ interface Paid {
 function toPaid({ run, call }: CallToSave): Paid {
   const { key, usage } = call;
   const json = toJson({
-    ...{ activity_id: key.activityId, call_index: key.callIndex, request_hash: key.requestHash },
-    ...{ claim: key.claim ?? null, attempt: call.attempt ?? 1 },
-    ...{ tenant: run.tenant, run_id: run.id, root_id: run.rootId, model: call.model },
-    ...{ request: call.request, reply: call.reply },
-    ...{ prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens },
-    ...{ characters: usage.characters, nanodollars: usage.nanodollars },
+    activity_id: key.activityId,
+    call_index: key.callIndex,
+    request_hash: key.requestHash,
+    claim: key.claim ?? null,
+    attempt: call.attempt ?? 1,
+    tenant: run.tenant,
+    run_id: run.id,
+    root_id: run.rootId,
+    model: call.model,
+    request: call.request,
+    reply: call.reply,
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    characters: usage.characters,
+    nanodollars: usage.nanodollars,
   });
   const { activityId, callIndex, requestHash } = key;
   return { tenant: run.tenant, activityId, callIndex, requestHash, json };

@@ -63,7 +63,9 @@ export function toInlineColumn({ id, ref, kind, at }: InlineActivity): InlineCol
 
 export function toInline(column: readonly InlineColumn[] | null): readonly InlineActivity[] {
   return (column ?? []).map(({ id, node, generation, item, attempt, kind, at }) => ({
-    ...{ id, kind, at },
+    id,
+    kind,
+    at,
     ref: { node, generation, item, attempt },
   }));
 }

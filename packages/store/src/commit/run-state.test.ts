@@ -51,17 +51,34 @@ const started: Event = {
 
 type Answer = (state: RunState, node: string, at: number) => Event;
 const answered: Answer = (state, node, at) => ({
-  ...{ type: "activity.succeeded", at, seed: 1, epoch: state.epoch, activity: refOf(state, node), usage },
+  type: "activity.succeeded",
+  at,
+  seed: 1,
+  epoch: state.epoch,
+  activity: refOf(state, node),
+  usage,
   outcome: node === "left" ? { kind: "done" } : { kind: "replied", text: `${node}!`, notes: ["cut"] },
 });
 const troubled: Answer = (state, node, at) => ({
-  ...{ type: "activity.failed", at, seed: 1, epoch: state.epoch, activity: refOf(state, node), usage },
-  ...{ failure: { code: "MODEL_BUSY", message: "429" }, next: "retry", retryAfterMs: 5 },
+  type: "activity.failed",
+  at,
+  seed: 1,
+  epoch: state.epoch,
+  activity: refOf(state, node),
+  usage,
+  failure: { code: "MODEL_BUSY", message: "429" },
+  next: "retry",
+  retryAfterMs: 5,
 });
 const stopped: Answer = (_, __, at) => ({ type: "run.stopped", at, seed: 1 });
 const resumed: Answer = (_, __, at) => ({ type: "run.resumed", at, seed: 1 });
 const limited: Answer = ({ epoch }, _, at) => ({
-  ...{ type: "run.limited", at, seed: 1, epoch, code: "LIMIT_TIME", message: "late" },
+  type: "run.limited",
+  at,
+  seed: 1,
+  epoch,
+  code: "LIMIT_TIME",
+  message: "late",
 });
 const cancelled: Answer = (_, __, at) => ({ type: "run.cancelled", at, seed: 1, message: "enough" });
 

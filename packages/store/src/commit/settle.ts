@@ -102,8 +102,16 @@ function claimedWith(
   );
   if (row?.what !== "next") return null;
   const activity: Activity = {
-    ...{ id: row.id, runId: run.id, ref: command.activity, kind: row.kind, epoch: row.epoch },
-    ...{ claim: row.claim, enqueues: row.enqueues, outcome: null, usage: null, leased: true },
+    id: row.id,
+    runId: run.id,
+    ref: command.activity,
+    kind: row.kind,
+    epoch: row.epoch,
+    claim: row.claim,
+    enqueues: row.enqueues,
+    outcome: null,
+    usage: null,
+    leased: true,
     // The work as its row stores it: a repeated attempt reads it there, and must send the same request.
     work: neutral(command.work),
     askedAt: row.asked_at,

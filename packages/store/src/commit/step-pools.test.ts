@@ -13,42 +13,34 @@ const assign: Node = { kind: "assign", value: { from: "literal", text: "x" } };
 /** Some steps, then `width` parallel calls of the next level, if there is one. */
 function level(number: number, deepest: number, { steps, width, before }: Shape): Program {
   const map: Node = {
-    ...{
-      kind: "map",
-      over: { from: "literal", text: Array.from({ length: width }, (_, item) => `${item}`).join("\n") },
-    },
-    ...{
-      each: { kind: "call", program: `level${number + 1}` },
-      concurrency: width,
-      itemError: "collect",
-      minSuccess: 0,
-    },
+    kind: "map",
+    over: { from: "literal", text: Array.from({ length: width }, (_, item) => `${item}`).join("\n") },
+    each: { kind: "call", program: `level${number + 1}` },
+    concurrency: width,
+    itemError: "collect",
+    minSuccess: 0,
   };
   const names = [...Array.from({ length: before }, (_, index) => `n${index}`), ...(number < deepest ? ["map"] : [])];
   const nodes: Record<string, Node> = Object.fromEntries(names.map((name) => [name, name === "map" ? map : assign]));
   return {
-    ...{
-      form: 1,
-      dialect: "codementor",
-      name: "level",
-      description: "",
-      params: [],
-      prompts: {},
-      agents: {},
-      settings: {},
-    },
-    ...{
-      nodes: { ...nodes, end },
-      edges: names.map((from, index) => ({ from, to: names[index + 1] ?? "end", on: "ok" })),
-    },
-    ...{
-      entry: [names[0] ?? "end"],
-      handlers: { success: null, failed: null },
-      sandbox: {},
-      scheduling: "eager",
-      lists: {},
-    },
-    ...{ limits: { ...initialState.limits, hits: 100, steps }, result: { take: "RESULT" }, files: {} },
+    form: 1,
+    dialect: "codementor",
+    name: "level",
+    description: "",
+    params: [],
+    prompts: {},
+    agents: {},
+    settings: {},
+    nodes: { ...nodes, end },
+    edges: names.map((from, index) => ({ from, to: names[index + 1] ?? "end", on: "ok" })),
+    entry: [names[0] ?? "end"],
+    handlers: { success: null, failed: null },
+    sandbox: {},
+    scheduling: "eager",
+    lists: {},
+    limits: { ...initialState.limits, hits: 100, steps },
+    result: { take: "RESULT" },
+    files: {},
   };
 }
 
@@ -82,11 +74,24 @@ class Tree {
     const program = this.#programs[path];
     if (program === undefined) throw new Error(path);
     const run = unstarted({
-      ...{ id, rootId: "r0", tenant: "t", program, path, definitionHash: "", parent: null, budgets: [], options: {} },
+      id,
+      rootId: "r0",
+      tenant: "t",
+      program,
+      path,
+      definitionHash: "",
+      parent: null,
+      budgets: [],
+      options: {},
       pools: caller?.pools ?? [],
     });
     const event: RunStarted = {
-      ...{ type: "run.started", at: 0, seed: 0, run: id, variables: {}, environment: {} },
+      type: "run.started",
+      at: 0,
+      seed: 0,
+      run: id,
+      variables: {},
+      environment: {},
       caps: caller === null ? {} : remainingCaps(caller.program, caller.state, 0),
       caller: caller === null ? null : { depth: caller.state.depth + 1, agent: "", threads: {} },
     };

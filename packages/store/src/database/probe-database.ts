@@ -21,8 +21,11 @@ export function createDatabaseProbe(url: string): DatabaseProbe {
   async function connected(): Promise<Client> {
     if (client !== null) return client;
     const next = new Client({
-      ...{ connectionString: url, application_name: "markmill health", keepAlive: true },
-      ...{ connectionTimeoutMillis: answerMs, query_timeout: answerMs },
+      connectionString: url,
+      application_name: "markmill health",
+      keepAlive: true,
+      connectionTimeoutMillis: answerMs,
+      query_timeout: answerMs,
     });
     next.on("error", () => drop(next));
     try {

@@ -193,9 +193,15 @@ async function ask(database: Database, tenant: string, group: readonly Reserving
   // Always in the same order, so that two groups with the same calls do not deadlock.
   const wanted = group
     .map(({ call, budgets, want, leave, charge }) => ({
-      ...{ activity_id: call.activityId, call_index: call.callIndex, claim: call.claim ?? 0 },
-      ...{ nanodollars: want.nanodollars, tokens: want.tokens, budgets: [...new Set(budgets)] },
-      ...{ sent: want.characters ?? 0, leave_nanodollars: leave.nanodollars, leave_tokens: leave.tokens },
+      activity_id: call.activityId,
+      call_index: call.callIndex,
+      claim: call.claim ?? 0,
+      nanodollars: want.nanodollars,
+      tokens: want.tokens,
+      budgets: [...new Set(budgets)],
+      sent: want.characters ?? 0,
+      leave_nanodollars: leave.nanodollars,
+      leave_tokens: leave.tokens,
       leave_characters: leave.characters ?? 0,
       ...(charge === null ? {} : { run_id: charge.runId, root_id: charge.rootId, model: charge.model }),
       ...(charge === null ? {} : { prompt_tokens: charge.promptTokens, completion_tokens: charge.completionTokens }),

@@ -317,7 +317,9 @@ export async function startCall(
   const program = definitions.program(key, work.program);
   const { depth, agent, threads, aside, inherited, patienceMs } = start;
   const from: Caller = {
-    ...{ depth, agent, threads },
+    depth,
+    agent,
+    threads,
     ...(aside === undefined ? {} : { aside }),
     ...(inherited === undefined ? {} : { inherited }),
   };

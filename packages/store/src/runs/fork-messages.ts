@@ -27,7 +27,11 @@ export async function copyMessages(client: PoolClient, runs: readonly TakenRun[]
   const copied = rows
     .filter(({ thread }) => renameThread(thread, ids) !== thread)
     .map((row, position) => ({
-      ...{ position, thread: renameThread(row.thread, ids), agent: row.agent, role: row.role, text: row.text },
+      position,
+      thread: renameThread(row.thread, ids),
+      agent: row.agent,
+      role: row.role,
+      text: row.text,
       owner: ids.get(row.owner) ?? runs[0]?.id,
     }));
   if (copied.length === 0) return;

@@ -94,7 +94,9 @@ export async function forkRun(creations: RunCreator, tenant: string, asked: Fork
       // Use this same connection: requests that wait for the key may occupy all the others.
       const { draw } = createActivityIds(client);
       const taken = levels.map(({ run, id, point: { seq, state, keepsReplies } }) => ({
-        ...{ old: run.id, id, seq },
+        old: run.id,
+        id,
+        seq,
         again: Object.values(state.active)
           .filter((active) => keepsReplies || awaitsCalls(state, active))
           .map(({ ref }) => ref),
@@ -200,7 +202,13 @@ function carryLevel(level: FoundLevel, definition: Definition, request: ForkRequ
   const carried = carryOver(run.program, point, program);
   if (!carried.ok) return refuse(carried.message);
   const forked: RunForked = {
-    ...{ type: "run.forked", at, seed: drawSeed(), from: run.id, seq: point.seq, caps: request.caps ?? {}, left: [] },
+    type: "run.forked",
+    at,
+    seed: drawSeed(),
+    from: run.id,
+    seq: point.seq,
+    caps: request.caps ?? {},
+    left: [],
     carried: { state: carried.state, begins: carried.begins },
   };
   const { state, commands } = step(program, point.state, forked);
@@ -336,8 +344,13 @@ function forkLevels(levels: readonly ForkedLevel[], at: number, caps: Partial<Li
     const given = above === undefined ? caps : remainingCaps(above.level.run.program, above.state, at);
     const left = level.left === null ? [] : [level.left];
     const forked: RunForked = {
-      ...{ type: "run.forked", at, seed: drawSeed(), from: run.id, seq: point.seq },
-      ...{ caps: given, left },
+      type: "run.forked",
+      at,
+      seed: drawSeed(),
+      from: run.id,
+      seq: point.seq,
+      caps: given,
+      left,
       ...(above === undefined ? {} : { aside: asideOf(above.level.run.program, above.state) }),
     };
     advanced.push({ level, forked, ...step(run.program, point.state, forked) });

@@ -118,7 +118,9 @@ describe("a gatherer that lingers", () => {
   function lingering(isUrgent?: (item: number) => boolean) {
     const groups: number[][] = [];
     const gather = createGather<number>({
-      ...{ most: 5, lingerMs, ...(isUrgent === undefined ? {} : { isUrgent }) },
+      most: 5,
+      lingerMs,
+      ...(isUrgent === undefined ? {} : { isUrgent }),
       perform: async (group) => void groups.push(group),
     });
     return { gather, groups };

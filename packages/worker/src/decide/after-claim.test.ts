@@ -5,7 +5,9 @@ import { afterClaim, afterFailedClaim, mustRenewFirst } from "./after-claim.ts";
 describe("decision after a claim", () => {
   it("an activity that is held or not due yet is delivered again when it may be free", () => {
     expect(afterClaim({ kind: "held", forMs: 700 })).toEqual({
-      ...{ do: "answer", jobs: null, answer: { do: "later", ms: 700 } },
+      do: "answer",
+      jobs: null,
+      answer: { do: "later", ms: 700 },
     });
     expect(afterClaim({ kind: "early", forMs: 40 })).toMatchObject({ answer: { do: "later", ms: 40 } });
   });
@@ -13,10 +15,18 @@ describe("decision after a claim", () => {
   it("the job of a finished activity is completed, and jobs that an earlier delivery may not have enqueued are enqueued", () => {
     const enqueue = {
       queue: "control",
-      ...{ runId: "r", activityId: 2, epoch: 0, attempt: 1, enqueues: 1, delayMs: 0, parentJob: null },
+      runId: "r",
+      activityId: 2,
+      epoch: 0,
+      attempt: 1,
+      enqueues: 1,
+      delayMs: 0,
+      parentJob: null,
     } as const;
     expect(afterClaim({ kind: "stale", jobs: [enqueue] })).toEqual({
-      ...{ do: "answer", jobs: [enqueue], answer: { do: "done" } },
+      do: "answer",
+      jobs: [enqueue],
+      answer: { do: "done" },
     });
   });
 

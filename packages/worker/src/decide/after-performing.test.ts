@@ -53,7 +53,8 @@ describe("decision after an activity was performed", () => {
     const draining = { ...at, draining: true };
     expect(afterPerforming({ did: "leave" }, draining)).toEqual({ do: "give back", ms: 0, untouched: true });
     expect(afterPerforming({ did: "leave" }, { ...draining, kind: "execute", acted: true })).toEqual({
-      ...{ do: "answer", answer: { do: "done" } },
+      do: "answer",
+      answer: { do: "done" },
     });
   });
 });
@@ -69,7 +70,8 @@ describe("decision after performing an activity threw", () => {
 
   it("a permanent refusal of the store fails the activity", () => {
     expect(afterFailedPerformance(new StoreError("STORE_NOT_FOUND", "gone"), calm)).toMatchObject({
-      ...{ defect: false, performed: { did: "fail", failure: { code: "STORE_NOT_FOUND" }, next: "fail" } },
+      defect: false,
+      performed: { did: "fail", failure: { code: "STORE_NOT_FOUND" }, next: "fail" },
     });
   });
 

@@ -12,7 +12,12 @@ it("an event contains the result or failure with its epoch, time and cost", () =
   const failure = { code: "MODEL_BUSY", message: "later" };
   const trouble = { model: "m", endpoint: "e", reason: "429" };
   expect(eventOf(activity, failed("MODEL_BUSY", "later", "park", { retryAfterMs: 5, trouble }), moment)).toEqual({
-    ...{ type: "activity.failed", ...base, failure, next: "park", retryAfterMs: 5, trouble },
+    type: "activity.failed",
+    ...base,
+    failure,
+    next: "park",
+    retryAfterMs: 5,
+    trouble,
   });
   expect(eventOf(activity, failed("MODEL_REFUSED", "no", "fail"), moment)).not.toHaveProperty("trouble");
 });

@@ -14,7 +14,11 @@ export function eventOf(
   }
   const { failure, next, retryAfterMs, trouble } = done;
   return {
-    ...{ type: "activity.failed", ...base, failure, next, retryAfterMs },
+    type: "activity.failed",
+    ...base,
+    failure,
+    next,
+    retryAfterMs,
     ...(trouble === undefined ? {} : { trouble }),
   };
 }

@@ -3,7 +3,10 @@ import { giveBack } from "./give-back.ts";
 
 const run = { id: "r", parent: null };
 const activity = {
-  ...{ id: 7, epoch: 2, enqueues: 3, leased: true },
+  id: 7,
+  epoch: 2,
+  enqueues: 3,
+  leased: true,
   ref: { node: "N", generation: 1, attempt: 1, item: null },
 };
 const job = { queue: "prompt", enqueues: 3 } as const;
@@ -11,7 +14,9 @@ const job = { queue: "prompt", enqueues: 3 } as const;
 describe("releasing an activity", () => {
   it("releases its lease and delays its one job", () => {
     expect(giveBack(run, activity, job, { ms: 500, acted: false })).toEqual({
-      ...{ release: true, job: null, answer: { do: "later", ms: 500 } },
+      release: true,
+      job: null,
+      answer: { do: "later", ms: 500 },
     });
   });
 
@@ -28,7 +33,13 @@ describe("releasing an activity", () => {
     expect(giveBack({ id: "r", parent }, activity, { ...job, enqueues: 2 }, { ms: 500, acted: false })).toEqual({
       release: true,
       job: {
-        ...{ queue: "prompt", runId: "r", activityId: 7, epoch: 2, attempt: 1, enqueues: 3, delayMs: 500 },
+        queue: "prompt",
+        runId: "r",
+        activityId: 7,
+        epoch: 2,
+        attempt: 1,
+        enqueues: 3,
+        delayMs: 500,
         parentJob: "a1-1-1",
       },
       answer: { do: "done" },

@@ -58,7 +58,13 @@ describe("detecting a stalled worker", () => {
       ["prompt", stalled],
     ]);
     expect(healthOf(both, 0)).toEqual({
-      ...{ ok: false, active: 1, heardMsAgo: 5, dueMs: 10_001, stalled: ["prompt"], renewedMsAgo: 0, leasesOld: false },
+      ok: false,
+      active: 1,
+      heardMsAgo: 5,
+      dueMs: 10_001,
+      stalled: ["prompt"],
+      renewedMsAgo: 0,
+      leasesOld: false,
     });
     expect(healthOf(new Map([["control", fine]]), 29_999).ok).toBe(true);
     expect(healthOf(new Map([["control", fine]]), 30_000).ok).toBe(false);

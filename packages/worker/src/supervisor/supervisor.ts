@@ -254,7 +254,9 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
         const enqueue = async (jobs: Parameters<Queues["enqueue"]>[0]) => void (await queues.enqueue(jobs));
         const most = parts.batchRuns ?? defaultBatchRuns;
         const admission = await admitWorks(store, {
-          ...{ most, enqueue, onSkipped },
+          most,
+          enqueue,
+          onSkipped,
           ...(parts.batchRunsPerTenant === undefined ? {} : { mostOfTenant: parts.batchRunsPerTenant }),
           ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
         });

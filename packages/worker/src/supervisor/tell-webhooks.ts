@@ -74,7 +74,9 @@ async function tell(database: Database, send: SendWebhook, delivery: DueDelivery
   const { id, webhookId, url, secret, event, body, createdAt } = delivery;
   const text = JSON.stringify({ type: event, timestamp: createdAt.toISOString(), data: body });
   const answer = await send({
-    ...{ url, body: text, timeoutMs },
+    url,
+    body: text,
+    timeoutMs,
     headers: {
       "content-type": "application/json",
       "user-agent": "markmill-webhook",

@@ -322,13 +322,27 @@ describe("exporting grades of random rubrics", () => {
     const marks = all.map(([most, share]) => Math.floor(most * share) / 1000);
     const sum = (points: readonly number[]) => points.reduce((total, one) => total + Math.round(one * 1000), 0) / 1000;
     const scored = made.map(({ id }, at) => ({
-      ...{ is: "scored", id, by: "llm", points: marks[at] ?? 0, level: null, comment: "", evidence: [] },
-      ...{ confidence: null, tests: [], notes: [] },
+      is: "scored",
+      id,
+      by: "llm",
+      points: marks[at] ?? 0,
+      level: null,
+      comment: "",
+      evidence: [],
+      confidence: null,
+      tests: [],
+      notes: [],
     })) as readonly CriterionGrade[];
     const total = sum(marks);
     const grade: Grade = {
-      ...{ outcome: { is: "graded" }, criteria: scored, points: total, most: sum(made.map((one) => one.points)) },
-      ...{ penalty: null, total, flags: [], nextSteps: [] },
+      outcome: { is: "graded" },
+      criteria: scored,
+      points: total,
+      most: sum(made.map((one) => one.points)),
+      penalty: null,
+      total,
+      flags: [],
+      nextSteps: [],
     };
     return { title: "Sheet 3", most: grade.most, criteria: made, rows: [row("1", "Ada", grade, "")] };
   };

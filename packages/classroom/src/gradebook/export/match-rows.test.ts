@@ -145,13 +145,13 @@ const people = fc
   )
   .map(([platform, second, login, email, names, has, order]) =>
     (names as string[]).map((name, at) => ({
-      ...{
-        name,
-        has: (has as { second: boolean; login: boolean; email: boolean }[])[at],
-        place: (order as number[])[at] ?? 0,
-      },
-      ...{ platform: String((platform as number[])[at]), second: String((second as number[])[at]) },
-      ...{ login: String((login as number[])[at]), email: `${(email as number[])[at]}` },
+      name,
+      has: (has as { second: boolean; login: boolean; email: boolean }[])[at],
+      place: (order as number[])[at] ?? 0,
+      platform: String((platform as number[])[at]),
+      second: String((second as number[])[at]),
+      login: String((login as number[])[at]),
+      email: `${(email as number[])[at]}`,
       points: at + 1,
     })),
   );

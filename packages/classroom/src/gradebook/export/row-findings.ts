@@ -63,7 +63,9 @@ export function noRowFinding(row: GradeRow, file: string): ExportFinding {
 /** A row with a key that a spreadsheet would compute. */
 export function formulaFinding(line: number | null, key: string, student: string, fix: string): ExportFinding {
   return {
-    ...{ severity: "left out", code: "EXPORT_KEY_FORMULA", line },
+    severity: "left out",
+    code: "EXPORT_KEY_FORMULA",
+    line,
     message: `${student === "" ? "The row" : `The row of ${student.slice(0, 60)}`} was skipped: "${key.slice(0, 40)}" starts like a formula.`,
     fix,
   };
@@ -77,7 +79,9 @@ export function pointsFinding(
   given: string,
 ): ExportFinding {
   return {
-    ...{ severity: "error", code, line },
+    severity: "error",
+    code,
+    line,
     message: `The rubric has ${formatPoints(most)} points, but the assignment in ${platform} has ${given.trim() === "" ? "no maximum" : given.trim()}.`,
     fix: "Change one of the two, or scale the grades to the assignment's points with --rescale.",
   };
@@ -86,7 +90,9 @@ export function pointsFinding(
 /** See R1 in rescale-points.ts. */
 export function rescaleFinding(line: number | null, most: number, given: string): ExportFinding {
   return {
-    ...{ severity: "error", code: "EXPORT_RESCALE", line },
+    severity: "error",
+    code: "EXPORT_RESCALE",
+    line,
     message: `Grades cannot be rescaled from ${formatPoints(most)} points to ${given.trim() === "" ? "an empty maximum" : `"${given.trim().slice(0, 40)}"`}.`,
     fix: "Give the rubric and the assignment a maximum above 0, or export without --rescale.",
   };

@@ -124,7 +124,9 @@ function testsSection({ rows }: GradeSheet): readonly Section[] {
     .filter(([, { failed }]) => failed > 0)
     .sort(([, one], [, other]) => other.failed - one.failed);
   const bars = failing.slice(0, 15).map(([label, { failed, all }]) => ({
-    ...{ label, value: failed, shown: `${failed} of ${all} failed` },
+    label,
+    value: failed,
+    shown: `${failed} of ${all} failed`,
   }));
   const content =
     bars.length === 0

@@ -62,8 +62,14 @@ describe("the texts of student reports", () => {
         total: 6.5,
       });
       const made = reportFor({
-        ...{ title: "T", student: "S", grade, criteria: criteria.map((one) => ({ ...one, title: "K" })) },
-        ...{ moment: { afterDueDate: true, published: true }, reviewer: "Eva", draft: true, language },
+        title: "T",
+        student: "S",
+        grade,
+        criteria: criteria.map((one) => ({ ...one, title: "K" })),
+        moment: { afterDueDate: true, published: true },
+        reviewer: "Eva",
+        draft: true,
+        language,
         submitted: { at: "2026-11-03T17:05:00Z", attempt: 1, lateness: { is: "late", byMs: 1000 } },
       });
       const text = studentMarkdown(made) + studentHtml(made).replace(/<style>[\s\S]*<\/style>/, "");

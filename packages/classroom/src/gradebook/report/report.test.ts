@@ -51,7 +51,12 @@ const grade = gradeOf({ is: "graded" }, [6, 3], {
 });
 const evilFile = `first\n${evil}\n${evil}`;
 const report = reportFor({
-  ...{ title: "Sheet 3", student: evil, grade, criteria, moment: hidden, reviewer: evil },
+  title: "Sheet 3",
+  student: evil,
+  grade,
+  criteria,
+  moment: hidden,
+  reviewer: evil,
   sources: new Map([[evil, evilFile]]),
 });
 /** Checks that the page runs nothing, loads nothing and links to no other page, and that all elements are ours. */
@@ -115,7 +120,12 @@ describe("a student's report", () => {
       ],
     };
     const made = reportFor({
-      ...{ title: "t", student: "s", grade: swayed, criteria, moment: hidden, reviewer: null },
+      title: "t",
+      student: "s",
+      grade: swayed,
+      criteria,
+      moment: hidden,
+      reviewer: null,
       sources: new Map([["a.js", words]]),
     });
     const { document } = new JSDOM(studentHtml(made)).window;
@@ -174,7 +184,12 @@ describe("a student's report", () => {
   it("shows the submission time, the attempt, the lateness and its penalty", () => {
     const late = gradeOf({ is: "graded" }, [6, 3], { penalty: { points: 1.5, why: "2 days late, 15 %" }, total: 7.5 });
     const made = reportFor({
-      ...{ title: "t", student: "s", grade: late, criteria, moment: hidden, reviewer: null },
+      title: "t",
+      student: "s",
+      grade: late,
+      criteria,
+      moment: hidden,
+      reviewer: null,
       submitted: { at: "2026-11-13T17:16:00+01:00", attempt: 2, lateness: { is: "late", byMs: 33.2 * 3_600_000 } },
     });
     expect(made.facts).toEqual([
@@ -190,7 +205,12 @@ describe("a student's report", () => {
   it("names the graded commit", () => {
     const commit = "c".repeat(40);
     const made = reportFor({
-      ...{ title: "t", student: "s", grade, criteria, moment: hidden, reviewer: null },
+      title: "t",
+      student: "s",
+      grade,
+      criteria,
+      moment: hidden,
+      reviewer: null,
       submitted: { at: null, attempt: 1, lateness: { is: "unknown" }, commit },
     });
     expect(made.facts).toContainEqual({ name: "Commit", value: commit });
@@ -203,7 +223,11 @@ describe("a student's report", () => {
     if (tests?.is !== "scored" || names === undefined) throw new Error("scored by tests");
     const failed = { ...(tests.tests[0] as (typeof tests.tests)[0]), message: output };
     const made = reportFor({
-      ...{ title: "t", student: "s", criteria, moment: hidden, reviewer: null },
+      title: "t",
+      student: "s",
+      criteria,
+      moment: hidden,
+      reviewer: null,
       grade: { ...grade, criteria: [{ ...tests, tests: [failed] }, names] },
     });
     const { document } = new JSDOM(studentHtml(made)).window;
@@ -230,7 +254,11 @@ describe("a student's report", () => {
     if (tests?.is !== "scored" || names === undefined) throw new Error("scored by tests");
     const many = Array.from({ length: 1000 }, (_, index) => ({ ...test, name: `t${index}` }));
     const made = reportFor({
-      ...{ title: "t", student: "s", criteria, moment: hidden, reviewer: null },
+      title: "t",
+      student: "s",
+      criteria,
+      moment: hidden,
+      reviewer: null,
       grade: { ...grade, criteria: [{ ...tests, tests: many }, names] },
     });
     expect(made.criteria[0]?.tests).toHaveLength(200);

@@ -32,7 +32,12 @@ export async function studentPdf(report: StudentReport, { at }: { readonly at: D
   const doc = new PDFDocument({
     // The library's types do not know this value yet.
     subset: "PDF/UA" as "PDF/A-1",
-    ...{ size: "A4", margin, tagged: true, pdfVersion: "1.7", lang: report.language, displayTitle: true },
+    size: "A4",
+    margin,
+    tagged: true,
+    pdfVersion: "1.7",
+    lang: report.language,
+    displayTitle: true,
     info: { Title: `${report.title}: ${report.student}`, Creator: "Markmill", CreationDate: at, ModDate: at },
   });
   const done = gather(doc);

@@ -99,7 +99,10 @@ export function reportFor(input: ReportInput): StudentReport {
   const criteria = hasMarks ? input.criteria.map((one) => criterionOf(one, input, writer, withheld)) : [];
   const steps = stepsOf(grade, criteria, writer, withheld);
   return {
-    ...{ language, title, student, draft },
+    language,
+    title,
+    student,
+    draft,
     result: resultOf(grade, writer),
     reason: outcome.is === "ungradable" ? outcome.why : null,
     share: grade.total === null || grade.most <= 0 ? null : clampShare(grade.total / grade.most),
@@ -124,8 +127,14 @@ function criterionOf(
   if (found?.is !== "scored") {
     const mark = say("notGraded", { most: write(points) });
     return {
-      ...{ title, mark, share: null, level: null, summary: null, comment: null },
-      ...{ evidence: [], tests: [] },
+      title,
+      mark,
+      share: null,
+      level: null,
+      summary: null,
+      comment: null,
+      evidence: [],
+      tests: [],
     };
   }
   const shown = found.tests.filter(({ visibility }) => isVisible(visibility, moment));
@@ -143,7 +152,9 @@ function criterionOf(
     comment: commentOf(found, withheld),
     evidence: found.evidence.map(({ file, line, quote }) => ({ file, line, quote })),
     tests: shown.slice(0, mostTests).map(({ name, passed, message }) => ({
-      ...{ name, passed, output: passed ? "" : cut(message.trimEnd(), say) },
+      name,
+      passed,
+      output: passed ? "" : cut(message.trimEnd(), say),
     })),
   };
 }

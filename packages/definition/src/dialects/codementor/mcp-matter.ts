@@ -97,7 +97,11 @@ export function mcpToolsOf(matter: McpMatter): Readonly<Record<string, Tool>> {
         }): [string, Tool] => [
           mcpToolName(key, name),
           {
-            ...{ kind: "mcp", server: key, tool: name, description: "", schema: { type: "object" } },
+            kind: "mcp",
+            server: key,
+            tool: name,
+            description: "",
+            schema: { type: "object" },
             ...(repeat === undefined ? {} : { repeat }),
             ...(timeout === undefined ? {} : { timeoutMs: timeout }),
           },

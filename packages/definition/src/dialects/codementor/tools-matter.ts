@@ -111,7 +111,10 @@ export function toolsOf(matter: z.infer<typeof toolsSchema>): Readonly<Record<st
       return [
         name,
         {
-          ...{ kind: "http", method, url, ...base },
+          kind: "http",
+          method,
+          url,
+          ...base,
           ...(headers === undefined ? {} : { headers: sent }),
           ...(send === undefined ? {} : { send }),
         },

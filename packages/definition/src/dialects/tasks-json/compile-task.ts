@@ -69,7 +69,12 @@ function compileConditionSearch(
   if (source.type !== "search") return null;
   const into = variableOf(`${task.id}.${conditionName}`);
   const node: Node = {
-    ...{ kind: "memory", op: "search", into, top: 3, uncounted: true, continues: true },
+    kind: "memory",
+    op: "search",
+    into,
+    top: 3,
+    uncounted: true,
+    continues: true,
     text: { from: "read", name: "query" },
     reads: [{ name: "query", value: sourceOperand(source.query), required: false }],
   };

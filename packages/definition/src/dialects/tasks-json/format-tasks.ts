@@ -273,7 +273,9 @@ function formatStep(chain: Chain, { edges }: Program, chains: readonly Chain[]):
     if (input === undefined) throw noWords("a look for similar passages without a query");
     const wanted = threshold === undefined ? (expected?.from === "literal" ? expected.text : "") : String(threshold);
     const condition = {
-      ...{ input: formatConditionInput(chain, input), expected: wanted, expression: "HaveSimilar" },
+      input: formatConditionInput(chain, input),
+      expected: wanted,
+      expression: "HaveSimilar",
       target_if_not: on("false")[0],
     };
     return { source, target: on("true")[0], condition, ...rest };

@@ -18,7 +18,11 @@ interface Made {
 const text = ({ config = {}, ...rest }: Made) =>
   JSON.stringify({ config: { max_steps: 9, max_time: 9, ...config }, ...rest });
 const say = (id: string, prompt: string, inputs: readonly object[] = [], outputs: readonly object[] = []) => ({
-  ...{ id, operator: "generation", prompt, inputs, outputs },
+  id,
+  operator: "generation",
+  prompt,
+  inputs,
+  outputs,
 });
 const input = (name: string, type: string, key = "", required = true) => ({ name, value: { type, key }, required });
 const write = (key: string) => ({ type: "write", key, value: "__result" });
@@ -63,7 +67,10 @@ describe("differences from the original, by number", () => {
 
   it("3: a value that cannot be compared or sampled fails its task, and a fallback lets the run continue", () => {
     const condition = {
-      ...{ input: { type: "read", key: "said" }, expected: "3", expression: "LessThan", target_if_not: "__end" },
+      input: { type: "read", key: "said" },
+      expected: "3",
+      expression: "LessThan",
+      target_if_not: "__end",
     };
     const compared = (fallback?: string): Made => ({
       tasks: [say("A", "no number", [], [write("said")]), say("B", "rescued")],

@@ -354,14 +354,13 @@ describe("the program of a file of tasks", () => {
 
   it("tools keep secrets by name, require all arguments, and refuse an invalid address", () => {
     const tool = {
-      ...{
-        name: "Water Gauge",
-        description: "reads",
-        mode: "http_request",
-        method: "get",
-        url: "https://example.org/{place}",
-      },
-      ...{ headers: { Authorization: { secret: "GAUGE", before: "Bearer " } }, body: { unit: "" } },
+      name: "Water Gauge",
+      description: "reads",
+      mode: "http_request",
+      method: "get",
+      url: "https://example.org/{place}",
+      headers: { Authorization: { secret: "GAUGE", before: "Bearer " } },
+      body: { unit: "" },
     };
     const file = (custom: object) =>
       changed((workflow) => {
@@ -371,7 +370,10 @@ describe("the program of a file of tasks", () => {
     expect(programOf(file(tool))).toMatchObject({
       tools: {
         water_gauge: {
-          ...{ kind: "http", method: "GET", url: "https://example.org/{place}", repeat: "safe" },
+          kind: "http",
+          method: "GET",
+          url: "https://example.org/{place}",
+          repeat: "safe",
           headers: { Authorization: { secret: "GAUGE", before: "Bearer " } },
           schema: { required: ["unit", "place"], additionalProperties: false },
         },
