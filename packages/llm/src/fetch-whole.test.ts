@@ -31,7 +31,6 @@ import {
   told,
 } from "./testing-whole-fetch.ts";
 
-vi.mock("./fetch-without-timeouts.ts", { spy: true });
 afterEach(closeServers);
 
 describe("a request of createWholeFetch equals the request of fetch", () => {

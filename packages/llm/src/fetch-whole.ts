@@ -26,8 +26,9 @@ import { ReplyTooLarge } from "./model-failure.ts";
 import { type Departure, fetchInSlot, type InSlot, type ModelSlot } from "./model-slot.ts";
 import { readEvents } from "./read-completion.ts";
 
-export function createWholeFetch(maxBytes: number): typeof fetch {
-  const guarded = guardedFetch(maxBytes);
+/** `send`: the fetch for requests that are not read whole. */
+export function createWholeFetch(maxBytes: number, send?: typeof fetch): typeof fetch {
+  const guarded = guardedFetch(maxBytes, send);
   const ordinary = fetchInSlot(guarded);
   /** An endpoint that redirects does so every time, so later requests go directly through fetch. */
   let redirects = false;

@@ -6,9 +6,9 @@ import { ReplyOfWrongKind, ReplyTooLarge } from "./model-failure.ts";
 
 const NEWLINE = 0x0a;
 
-export function guardedFetch(maxBytes: number): typeof fetch {
+export function guardedFetch(maxBytes: number, send: typeof fetch = fetchWithoutTimeouts): typeof fetch {
   return async (input, init) => {
-    const response = await fetchWithoutTimeouts(input, init);
+    const response = await send(input, init);
     const refusal = refusalOf(response, maxBytes);
     if (refusal !== null) {
       await response.body?.cancel();

@@ -87,9 +87,9 @@ export function told(error: unknown): unknown {
 /** The result of both functions, which must be the same. The test also checks that ours did not use fetch. */
 export async function both(url: string, init: () => RequestInit = post, maxBytes = MAX): Promise<unknown> {
   const expected = await outcome(guardedFetch(maxBytes), url, init());
-  vi.mocked(fetchWithoutTimeouts).mockClear();
-  const found = await outcome(createWholeFetch(maxBytes), url, init());
-  expect(fetchWithoutTimeouts).not.toHaveBeenCalled();
+  const sent = vi.fn(fetchWithoutTimeouts);
+  const found = await outcome(createWholeFetch(maxBytes, sent), url, init());
+  expect(sent).not.toHaveBeenCalled();
   expect(found).toEqual(expected);
   return found;
 }
