@@ -35,7 +35,7 @@ describe.each(["api", "worker", "supervisor"])("the command of the process %s", 
     });
     const wrong = call(command, [role], { LOG_LEVEL: "loud" });
     expect(wrong.status).toBe(2);
-    expect(wrong.stderr).toMatch(new RegExp(`^markmill ${role}: the configuration is wrong.\\n.*LOG_LEVEL`));
+    expect(wrong.stderr).toMatch(new RegExp(`^markmill ${role}: the configuration is invalid.\\n.*LOG_LEVEL`));
   });
 });
 
