@@ -81,7 +81,7 @@ describe("MATCHES", () => {
 
   const steps = (run: () => unknown) => countWork(run).steps;
   const refused = (run: () => unknown) => () => {
-    expect(run).toThrow(/more work/);
+    expect(run).toThrow(/exceeds the limit for one step/);
   };
   /** Each pattern is written otherwise, so that none is known. */
   const all = (pattern: string, count: number) => (text: string) => {
