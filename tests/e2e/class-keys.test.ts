@@ -45,7 +45,7 @@ afterAll(async () => {
   await place.remove();
 });
 
-it("a new id column keeps marks and costs nothing, and the teacher is asked about another person under an old id", async () => {
+it("a new id column keeps the grades without a paid call, and the teacher is asked if an old id now belongs to another person", async () => {
   const grade = (...more: string[]) => markmill(place, ["grade", "class", "--json", ...more]);
   const totals = (json: string) =>
     Object.fromEntries(

@@ -38,7 +38,7 @@ describe.skipIf(process.platform !== "linux")("kill -9 of a parent process", () 
   const words = ["mock-model", "replies.yaml", "--port", "0"];
   const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...compileCache };
 
-  it("ends the working process of a launcher on an older Node", async () => {
+  it("ends the child process that does the work, also if the launcher runs on an older Node", async () => {
     const launcher = spawn(process.execPath, ["--import", olderNode, program, ...words], {
       cwd: folder,
       env,

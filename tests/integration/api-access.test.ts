@@ -224,7 +224,7 @@ describe("the audit log", () => {
 });
 
 describe("texts of the audit log", () => {
-  it("equal the answer to the client, and a search finds the created thing and the named thing", async () => {
+  it("equal the API response, and a search finds the created object and the object that the request names", async () => {
     const ops = createClient({ url: api.url, token: await api.key(["ops"]) });
     const made = await ops.createTenant({ body: { id: "chemistry", name: "Chemistry" } });
     const chemistry = createClient({ url: api.url, token: made.key.secret });

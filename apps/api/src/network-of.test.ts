@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { networkOf } from "./network-of.ts";
 
-it("networkOf treats an IPv4 address as one network, and 2^64 IPv6 addresses as one, in any spelling", () => {
+it("networkOf treats each IPv4 address and each IPv6 /64 block as one network, in any spelling", () => {
   expect(networkOf("10.0.0.1")).toBe("10.0.0.1");
   expect(networkOf("::ffff:10.0.0.1")).toBe("10.0.0.1");
   for (const same of [

@@ -42,6 +42,6 @@ it.each([
   "https://h/*/x",
   "https://h/x?",
   "git@h:[ab]/x-*",
-])("%j is refused as an allowed place", (written) => {
+])("%j cannot be an allowed location", (written) => {
   expect(() => readAllowedPlace(written)).toThrow();
 });

@@ -3,8 +3,8 @@
  *
  * J1  A reply that is JSON is used unchanged. A byte order mark before it is ignored.
  * J2  Otherwise the only fenced block with JSON is used. With several such blocks none is used: we do not guess which one is the answer.
- * J3  If no such block contains JSON, fences within a line count too (`Here it is: ```json`, `} ``` I hope`), and those of a reply that is
- *     one quotation (`> `). A quotation inside a reply is foreign text and never the answer.
+ * J3  If no such block contains JSON, fences in the middle of a line count too (`Here it is: ```json`, `} ``` I hope`). If the whole reply
+ *     is one quotation (`> `), the fences inside it count as well. A quotation inside a reply is foreign text and never the answer.
  * J4  If a block is not valid JSON, comments and commas before a closing bracket are removed (`jsonc`): they have no meaning.
  * J5  Each character is read a fixed number of times. Text that is nested too deep, or has too many blocks, is not parsed.
  */

@@ -1,7 +1,8 @@
 // Ends a session that has no live worker. The session's own process (the jail's first process, or the container's) ends itself when no
-// process has renewed its lease for LEASE_MS. Every process that opened a session, or that lists the sessions of its host, renews it.
+// process has renewed its lease for LEASE_MS. Two kinds of processes renew it: those that opened the
+// session, and those that list the sessions of the host.
 // Invariants:
-// 1. The end needs no other process: a minute after kill -9 of every worker, no process of the session runs.
+// 1. The session ends without help from another process: a minute after kill -9 of every worker, no process of the session runs.
 // 2. A session outlives its worker long enough for another worker to attach.
 // 3. A failed renewal is tried again at the next interval; it never disturbs a command.
 

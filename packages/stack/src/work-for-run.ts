@@ -9,7 +9,7 @@ export async function livingWorkers(store: Store): Promise<number> {
   return (await store.workers()).filter(({ alive }) => alive).length;
 }
 
-/** A terminal with its own database works for the runs it started. A shared database, or a server, has its own workers. */
+/** A command with its own database must run a worker for the runs it started. A shared database or a server has other workers. */
 export async function mustWork(stack: Stack, config: Config): Promise<boolean> {
   const others = config.server === null && config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
   return config.server === null && others === 0;

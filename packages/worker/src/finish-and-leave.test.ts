@@ -53,7 +53,7 @@ it("a worker gives up a command that takes too long before it leaves", async () 
   expect(happened).toEqual(["close execute", "give up", "leave"]);
 });
 
-it("a worker that is asked to end while it finishes does not end the process itself", async () => {
+it("a second stop request during shutdown does not make the worker exit the process", async () => {
   const { happened, stop, leaving } = worker({ prompt: 1 });
   stop.abort();
   await leaving;

@@ -30,7 +30,7 @@ function slowModel() {
   return { client: finishRequests(client), answer, asked: asked.promise, requests: () => requests };
 }
 
-describe("a model request whose activity is given up", () => {
+describe("a model request of an abandoned activity", () => {
   it.each([LeaseLost, WorkerLeaves])("continues if it was sent and the reason is only %o", async (Reason) => {
     const { client, answer, asked } = slowModel();
     const controller = new AbortController();

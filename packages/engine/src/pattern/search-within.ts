@@ -1,11 +1,11 @@
 /**
- * Searches for a bounded amount of work.
+ * Runs searches and stops them when a fixed amount of work, the effort, is used up.
  *
  * W1  The unit is an instruction that is visited: 3 to 4 ns, measured on 2 cores of a server. The rest is charged in proportion to the time
  *     that it takes at the worst.
- * W2  What is charged depends on the searches that were charged to the same effort before, and on nothing else. So whoever repeats them
- *     comes to the same, whatever the process has searched meanwhile.
- * W3  An effort keeps what its searches have read and learned: reading a pattern, and learning it, is charged once.
+ * W2  What is charged depends on the searches that were charged to the same effort before, and on nothing else. Repeating the same
+ *     searches gives the same charge, whatever else the process searched in between.
+ * W3  An effort keeps the patterns that its searches have read and the transitions they have learned. Each is charged once.
  */
 import { type Automaton, buildAutomaton } from "./automaton.ts";
 import { searchFrom, searchPattern } from "./match-pattern.ts";

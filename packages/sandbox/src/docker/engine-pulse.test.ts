@@ -130,7 +130,7 @@ describe("the pulse of an engine", () => {
     slow.pulse.close();
   });
 
-  it("credits at most the bound, or the command's own time limit if that is longer", async () => {
+  it("adds at most the maximum time, or the command's own time limit if that is longer", async () => {
     const { pulse } = await pinged(10, () => 20_000, { stallsMs: 150_000 });
     expect(pulse.stalledSince(60_000, 0)).toBe(141_000);
     expect(pulse.stalledSince(0, 300_000)).toBe(201_000);

@@ -1,4 +1,4 @@
-/** Finds, lists and removes the containers on Docker engines that carry names and labels of sessions. */
+/** Finds, lists and removes session containers on Docker engines. It recognizes them by their names and labels. */
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import type { ListedSession, SessionLabels } from "../port.ts";

@@ -1,6 +1,6 @@
 /**
  * How a run changes. A caller asks for a commit with an event, the run as it knows it, and the activity that brought the event. The event
- * is decided (decide.ts), written (write-decided.ts) and settled (settle.ts). commit-one.ts does this for one event at a time. Read only
+ * is decided (decide.ts), written (write-decided.ts) and settled (settle.ts). plain-committer.ts does this for one event at a time. Read only
  * that path to check that commits are right. ../throughput/group-committer.ts does it for many events with one statement.
  *
  * G1  At most one event of a run is in flight. Later events are decided on the state that the earlier ones leave.

@@ -1,6 +1,6 @@
 /**
- * Reads when the runs below a run only waited, and how many steps they took, as far as the run has not counted it yet. That includes open
- * runs, and ended runs whose return is not folded yet. Read this after the run itself. A run that returns in between is missing here, but
+ * Reads the time spans in which the child runs of a run only waited, and the number of their steps. It leaves out what the parent run has
+ * already counted. It includes open runs, and ended runs whose return is not folded yet. Read this after the run itself. A run that returns in between is missing here, but
  * then the calling run has changed, too.
  */
 import { merged, type Outcome, type Span, waitsUntil } from "@markmill/engine";

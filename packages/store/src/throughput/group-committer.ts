@@ -2,7 +2,7 @@
  * Group commit: events that arrive together are decided on the runs as last known and written by one statement.
  *
  * Gains: a statement for eight events costs Postgres little more than one for two, and one fsync serves them all. Not measured alone; see
- * gather.ts. Without it (commit-one.ts): every event is a statement and an fsync of its own.
+ * gather.ts. Without it (plain-committer.ts): every event is a statement and an fsync of its own.
  *
  * The rules are those of commit/committer.ts. For groups, these are added:
  * - G1 over groups: if an event of the run is in flight, its next event waits for the next group.

@@ -42,7 +42,7 @@ function untilSeparator(text: string, from: number, stop?: string): number {
   return text.length;
 }
 
-/** Finds quotes that can end a default, because only a separator follows them. The positions in its queries must increase. */
+/** Finds quotes that can close a default value, because only a separator follows them. Callers must ask with increasing positions. */
 class ClosingQuotes {
   readonly #text: string;
   readonly #next: Record<"'" | '"', number> = { "'": 0, '"': 0 };
