@@ -128,7 +128,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     noteRefusedRoute(parts, request, statusOf(error, request));
     answerProblem(parts, error, request, reply);
   });
-  /** Describes what is wrong with an address or its method. The answer names the methods of the address. */
+  /** Builds the answer for an unknown address or a wrong method. The answer lists the methods of the address. */
   const nothingThere = ({ method, url }: FastifyRequest, reply: FastifyReply): Refusal => {
     const path = url.split("?")[0] ?? "";
     const detail = `${method} ${path.slice(0, 200)} does not exist.`;

@@ -8,7 +8,7 @@ const mostCharacters = 200_000;
 
 export class SimilarityGatherer {
   readonly #texts = new Map<string, string>();
-  /** Keys of submissions of which only the beginning was read. */
+  /** Keys of submissions that were only read in part, from the beginning. */
   readonly #cut = new Set<string>();
 
   async add(key: string, tar: Buffer): Promise<void> {

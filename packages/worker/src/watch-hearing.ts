@@ -1,6 +1,6 @@
 /**
- * Notices that a worker no longer receives jobs although activities are due: it reconnects the queue once, and if that does not help, the worker
- * finishes what it holds and leaves. decide/hearing.ts decides; here the queues and the store are asked.
+ * Notices that a worker no longer receives jobs although activities are due. It reconnects the queue once. If that does not help, the worker
+ * finishes its activities and exits. The pure functions in decide/hearing.ts decide; this file asks the queues and the store.
  */
 import type { Queues, Serving } from "@markmill/queue";
 import { type Machine, oldestDue } from "@markmill/store/machine";

@@ -52,7 +52,7 @@ export function settle(
   return settled;
 }
 
-/** An observer that throws must not change what is reported of a commit: the commit is in the database. */
+/** Calls an observer. If it throws, the caller still gets the answer, because the commit is in the database. */
 function report(tell: () => void): void {
   try {
     tell();
